@@ -1,0 +1,113 @@
+"""What the tool says: findings, the result of one release, the report of one checkpoint.
+
+Plain immutable records, so that rules can be pure and reporters can be dumb. A finding points at
+something symbolic (a file and a JSON pointer, a tensor, a module); line and column are computed by
+the reporters that show them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from typing import Literal, NamedTuple
+
+
+Severity = Literal["error", "warning", "info"]
+Effect = Literal["refused", "silent", "advice"]
+Verdict = Literal["ok", "warning", "error", "unchecked"]
+
+#: Highest first; a severity's rank is its index.
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
+
+
+class Finding(NamedTuple):
+    """One fault, said once.
+
+    ``refused``: the release raises before it serves. ``silent``: it loads and serves, wrongly or
+    worse than trained. ``advice``: works today, worth a change.
+    """
+
+    rule: str
+    """Rule id, family and number: ``TEN001``."""
+    severity: Severity
+    effect: Effect
+    message: str
+    """One sentence: what stands there, what was expected, what the release does about it."""
+    file: str | None = None
+    """Path relative to the checkpoint directory, with forward slashes."""
+    pointer: str | None = None
+    """RFC 6901 JSON pointer inside `file`; the place where a missing key would stand."""
+    tensor: str | None = None
+    """Tensor name as it stands on disk; for a fault over many layers, the pattern with ``{i}``."""
+    module: str | None = None
+    """Module name as the runtime spells it."""
+    expected: str | None = None
+    found: str | None = None
+    count: int = 1
+    """How many places share this one fault (36 layers: 36)."""
+    source: str | None = None
+    """``path/in/package.py:line`` of the loader's code, in the release judged."""
+    fix: str | None = None
+    """The concrete edit, where one is known."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Stable over releases, wording and line numbers: rule, file and subject only."""
+        subject = "\x1f".join((self.rule, self.file or "", self.pointer or "", self.tensor or "", self.module or ""))
+        return hashlib.sha256(subject.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+class Result(NamedTuple):
+    """What one release makes of one checkpoint."""
+
+    runtime: str
+    release: str
+    """Full release number: ``0.32.0``."""
+    findings: tuple[Finding, ...]
+    """Most severe first, then in the order of the rules."""
+    checked: tuple[str, ...]
+    """Ids of the rules that ran to a conclusion, fired or not."""
+    unchecked: tuple[tuple[str, str], ...] = ()
+    """``(rule id or part of the checkpoint, reason)`` for everything that could not be judged."""
+    notes: tuple[str, ...] = ()
+    """Assumptions stated to the reader: the inferred method, the default block layout, ..."""
+    architecture: str | None = None
+    """The architecture name that the release resolves to, after its rewriting."""
+    method: str | None = None
+    judged: bool = True
+    """False when nothing about the weights or keys could be judged (an architecture out of scope)."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """The highest severity; `unchecked` when nothing was judged and nothing was found."""
+        ranks = [SEVERITIES.index(f.severity) for f in self.findings]
+        if ranks and min(ranks) == 0:
+            return "error"
+        if not self.judged:
+            return "unchecked"
+        if ranks and min(ranks) == 1:
+            return "warning"
+        return "ok"
+
+
+class CheckpointReport(NamedTuple):
+    """Everything said about one checkpoint, a result a release."""
+
+    path: str
+    """As the user named it."""
+    root: str
+    """The checkpoint directory, absolute: reporters read JSON files below it to find lines."""
+    architecture: str | None
+    """``architectures[0]`` as written in config.json."""
+    dialect: str | None
+    """``flat``, ``speculators`` or ``embedded``; None when config.json could not be read."""
+    tensors: int
+    """Number of tensors read from the headers."""
+    results: tuple[Result, ...]
+
+
+class Report(NamedTuple):
+    """One run of the tool."""
+
+    checkpoints: tuple[CheckpointReport, ...]
+    tool_version: str
