@@ -1,0 +1,72 @@
+"""What several parts of the suite share: unpacking a recorded case into a real directory.
+
+A case carries its files in one compact form (see ``fixtures/conformance/README.md``): text as it was
+written, the first bytes of a safetensors file with the stretches that matter (integer tensors) and its
+size, or a whole file in base64. Float data was recorded as a constant.
+"""
+
+from __future__ import annotations
+
+import base64
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+
+#: Stands for every byte of float data that a recording left out: a small positive number in any float type.
+FILL = b"\x3c"
+#: vLLM guesses the method from the whole path of a draft; none of these may occur above a case.
+SPEAKING_WORDS = ("dflash", "dspark", "eagle", "medusa", "mtp")
+
+
+class Unpacked(NamedTuple):
+    """Where a case was written."""
+
+    draft: Path
+    target: Path | None
+
+
+def unpack_case(case: Mapping[str, Any], root: Path) -> Unpacked:
+    """Write a recorded case under `root`, the draft as ``case["dirname"]``, the target's config as ``target``.
+
+    ``@TARGET@`` in a text file becomes the absolute path of the target. Raises ValueError when `root` has a
+    word in its path from which vLLM would guess a method.
+    """
+    root = root.resolve()
+    if word := next((word for word in SPEAKING_WORDS if word in str(root).lower()), None):
+        raise ValueError(f"vLLM guesses the method from the whole path, and {root} contains {word!r}")
+    draft, target = root / case["dirname"], root / "target"
+    draft.mkdir(parents=True, exist_ok=True)
+    for name, record in case["files"].items():
+        write_file(draft / name, record, {"@TARGET@": str(target)})
+    if case.get("target") is None:
+        return Unpacked(draft, None)
+    target.mkdir(exist_ok=True)
+    (target / "config.json").write_text(case["target"], encoding="utf-8")
+    return Unpacked(draft, target)
+
+
+def write_file(path: Path, record: Mapping[str, Any], replace: Mapping[str, str]) -> None:
+    """Write one recorded file; `replace` applies to text only."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if record.get("directory"):
+        path.mkdir(exist_ok=True)
+    elif "text" in record:
+        text: str = record["text"]
+        for old, new in replace.items():
+            text = text.replace(old, new)
+        path.write_bytes(text.encode("utf-8"))
+    elif "base64" in record:
+        path.write_bytes(base64.b64decode(record["base64"]))
+    else:
+        size: int = record["size"]
+        data = bytearray(base64.b64decode(record["head"])[:size])
+        data += FILL * (size - len(data))
+        for at, kept in record.get("keep", ()):
+            stretch = base64.b64decode(kept)
+            data[at : at + len(stretch)] = stretch
+        path.write_bytes(data)
