@@ -1,0 +1,355 @@
+"""A header looked at tensor by tensor, as the safetensors library does, with a name for everything it refuses."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+
+from typing import Any, Final
+
+from dspark_lint.checkpoint import problems as p
+from dspark_lint.checkpoint.dtypes import BITS
+from dspark_lint.checkpoint.problems import MAX_REPEATS, Problem, quote, show
+
+
+_U64: Final = (1 << 64) - 1
+#: Levels of objects and arrays that the library's JSON reader goes down.
+_MAX_DEPTH: Final = 127
+_FIELDS: Final = ("dtype", "shape", "data_offsets")
+# What Python's reader lets pass without a trace in the value: minus zero, and half a surrogate pair.
+_CARE: Final = re.compile(rb"[\[,:\s]-0|\\u[dD][89a-fA-F]")
+
+
+class Refused(Exception):  # noqa: N818 - no error of ours, a way out of the JSON reader
+    """Raised inside the JSON reader at something that ends the reading."""
+
+    def __init__(self, kind: str, what: str) -> None:
+        super().__init__(what)
+        self.kind = kind
+
+    def problem(self, name: str) -> Problem:
+        """The same as a problem of the file `name`."""
+        return Problem(self.kind, name, detail=f"the header of {quote(name)} holds {self}", fatal=True)
+
+
+class Pairs(list[tuple[str, Any]]):
+    """A JSON object as it was written, repeated keys included."""
+
+
+def refuse_constant(word: str) -> Any:
+    """``parse_constant`` of a header. Raises Refused."""
+    raise Refused(p.NAN_LITERAL, f"{word}, which is not JSON")
+
+
+def needs_care(raw: bytes) -> bool:
+    """Whether the bytes hold something that a parsed value no longer shows."""
+    return (b"-0" in raw or b"\\u" in raw) and _CARE.search(raw) is not None
+
+
+def too_deep(name: str) -> Problem:
+    """The problem of a header that is nested beyond what the library reads."""
+    detail = f"the header of {quote(name)} is nested more than {_MAX_DEPTH} levels deep"
+    return Problem(p.TOO_DEEP, name, detail=detail, fatal=True)
+
+
+def _integer(text: str) -> int | float:
+    if text == "-0":
+        return -0.0
+    # Beyond 64 bits the library's reader goes over to floating point, as far as that reaches.
+    return int(text) if len(text) <= 20 else _real(text)
+
+
+def _real(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise Refused(
+            p.BAD_NUMBER, f"a number out of range, {text[:20]}…" if len(text) > 20 else f"a number out of range, {text}"
+        )
+    return value
+
+
+def check(
+    raw: bytes, data_size: int, name: str
+) -> tuple[dict[str, dict[str, Any]], dict[str, str] | None, tuple[Problem, ...]]:
+    """Tensors, metadata and problems of the header bytes `raw`, which are known to be a JSON object in UTF-8."""
+    try:
+        written = json.loads(
+            raw.decode("utf-8"),
+            object_pairs_hook=Pairs,
+            parse_int=_integer,
+            parse_float=_real,
+            parse_constant=refuse_constant,
+        )
+    except Refused as refused:
+        return {}, None, (refused.problem(name),)
+    except RecursionError:
+        return {}, None, (too_deep(name),)
+    broken = _unreadable(written, name)
+    if broken:
+        return {}, None, (broken,)
+    reader = _Reader(name)
+    reader.read(written)
+    if not any(problem.fatal for problem in reader.problems):
+        reader.cover(data_size)
+    return reader.tensors, reader.metadata, reader.told()
+
+
+def _unreadable(written: Pairs, name: str) -> Problem | None:
+    """Half surrogate pairs and nesting: what ends the library's reading wherever it stands."""
+    level: list[Any] = [written]
+    depth = 0
+    while level:
+        depth += 1
+        if depth > _MAX_DEPTH:
+            return too_deep(name)
+        below: list[Any] = []
+        for container in level:
+            items = container
+            if type(container) is Pairs:
+                items = [value for _, value in container]
+                for key, _ in container:
+                    if not _whole(key):
+                        return _half(key, name)
+            for item in items:
+                if type(item) is str:
+                    if not _whole(item):
+                        return _half(item, name)
+                elif type(item) is Pairs or type(item) is list:
+                    below.append(item)
+        level = below
+    return None
+
+
+def _whole(text: str) -> bool:
+    if text.isascii():
+        return True
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _half(text: str, name: str) -> Problem:
+    detail = f"the header of {quote(name)} holds half a surrogate pair in {quote(text)}"
+    return Problem(p.HEADER_NOT_JSON, name, detail=detail, fatal=True)
+
+
+class _Reader:
+    """Collects the entries of one header and what is wrong with them."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.tensors: dict[str, dict[str, Any]] = {}
+        self.metadata: dict[str, str] | None = None
+        self.problems: list[Problem] = []
+
+    def add(
+        self,
+        kind: str,
+        detail: str,
+        tensor: str | None = None,
+        *,
+        expected: str | None = None,
+        found: str | None = None,
+        fatal: bool = True,
+    ) -> None:
+        self.problems.append(Problem(kind, self.name, None, tensor, detail, expected, found, fatal))
+
+    def told(self) -> tuple[Problem, ...]:
+        """The problems, the many of one kind cut down to a few that say how many there are."""
+        counts: dict[tuple[str, bool], int] = {}
+        for problem in self.problems:
+            key = (problem.kind, problem.fatal)
+            counts[key] = counts.get(key, 0) + 1
+        told: list[Problem] = []
+        seen: dict[tuple[str, bool], int] = {}
+        for problem in self.problems:
+            key = (problem.kind, problem.fatal)
+            seen[key] = seen.get(key, 0) + 1
+            more = counts[key] - MAX_REPEATS
+            if seen[key] < MAX_REPEATS or (seen[key] == MAX_REPEATS and more <= 0):
+                told.append(problem)
+            elif seen[key] == MAX_REPEATS:
+                told.append(problem._replace(detail=f"{problem.detail} (and {more:,} more like it)"))
+        return tuple(told)
+
+    def read(self, written: Pairs) -> None:
+        """The entries one by one, the ones that a later entry of the same name replaces included."""
+        metadata_seen = False
+        for key, value in written:
+            if key == "__metadata__":
+                if metadata_seen:
+                    self.add(p.DUPLICATE_KEY, f"`__metadata__` stands twice in the header of {quote(self.name)}")
+                metadata_seen = True
+                self._read_metadata(value)
+                continue
+            entry = self._entry(key, value)
+            if entry is None:
+                continue
+            if key in self.tensors:
+                same = self.tensors[key] == entry
+                what = "with the same content" if same else "and differs; the last one counts"
+                self.add(p.DUPLICATE_KEY, f"tensor {quote(key)} stands twice in the header {what}", key, fatal=False)
+            self.tensors[key] = entry
+
+    def _read_metadata(self, value: Any) -> None:
+        if value is None:
+            return
+        if type(value) is not Pairs:
+            self.add(p.BAD_METADATA, f"`__metadata__` is {_plain(value)}, not an object", found=_plain(value))
+            return
+        self.metadata = {}
+        for key, item in value:
+            if type(item) is not str:
+                self.add(
+                    p.BAD_METADATA,
+                    f"{quote(key)} of `__metadata__` is {_plain(item)}, not a string",
+                    found=_plain(item),
+                )
+                continue
+            if key in self.metadata:
+                self.add(
+                    p.DUPLICATE_KEY, f"{quote(key)} stands twice in `__metadata__`; the last one counts", fatal=False
+                )
+            self.metadata[key] = item
+
+    def _entry(self, tensor: str, value: Any) -> dict[str, Any] | None:
+        """One entry, valid in itself, or None."""
+        told = len(self.problems)
+        fields: dict[str, Any] = {}
+        if type(value) is Pairs:
+            for key, item in value:
+                if key in fields:
+                    fatal = key in _FIELDS
+                    detail = f"tensor {quote(tensor)} has {quote(key)} twice"
+                    self.add(p.DUPLICATE_KEY, detail, tensor, fatal=fatal)
+                fields[key] = item
+        elif type(value) is list and len(value) == 3:
+            # The library takes the three members in order as well.
+            fields = dict(zip(_FIELDS, value, strict=True))
+        else:
+            found = _plain(value)
+            detail = f"the entry of tensor {quote(tensor)} is {found}, not an object with dtype, shape and data_offsets"
+            self.add(p.BAD_ENTRY, detail, tensor, expected="an object", found=found)
+            return None
+        missing = [field for field in _FIELDS if field not in fields]
+        if missing:
+            detail = f"tensor {quote(tensor)} has no {' and no '.join(missing)}"
+            self.add(
+                p.BAD_ENTRY,
+                detail,
+                tensor,
+                expected="dtype, shape and data_offsets",
+                found=", ".join(fields) and show(list(fields)),
+            )
+            return None
+        dtype = fields["dtype"] = self._dtype(tensor, fields["dtype"])
+        self._shape(tensor, fields["shape"])
+        self._offsets(tensor, fields["data_offsets"])
+        if dtype is None or any(problem.fatal for problem in self.problems[told:]):
+            return None
+        return fields
+
+    def _dtype(self, tensor: str, value: Any) -> str | None:
+        if type(value) is Pairs and len(value) == 1 and value[0][1] is None:
+            # How the library's reader spells a bare name in the long form.
+            value = value[0][0]
+        if type(value) is str and value in BITS:
+            return value
+        found = _plain(value)
+        hint = f"; write {value.upper()}" if type(value) is str and value.upper() in BITS else ""
+        self.add(
+            p.BAD_DTYPE,
+            f"tensor {quote(tensor)} has dtype {found}, which safetensors does not know{hint}",
+            tensor,
+            found=found,
+        )
+        return None
+
+    def _shape(self, tensor: str, value: Any) -> None:
+        if type(value) is not list:
+            found = _plain(value)
+            self.add(p.BAD_SHAPE, f"the shape of tensor {quote(tensor)} is {found}, not an array", tensor, found=found)
+            return
+        for dim in value:
+            if type(dim) is not int or not 0 <= dim <= _U64:
+                detail = f"tensor {quote(tensor)} has the shape {_plain(value)}, in which {_plain(dim)} is no size"
+                self.add(p.BAD_SHAPE, detail, tensor, expected="integers from 0 on", found=_plain(value))
+                return
+
+    def _offsets(self, tensor: str, value: Any) -> None:
+        if type(value) is list and len(value) == 2 and all(type(x) is int and 0 <= x <= _U64 for x in value):
+            return
+        found = _plain(value)
+        detail = f"tensor {quote(tensor)} has the data_offsets {found}, not two integers from 0 on"
+        self.add(p.BAD_OFFSETS, detail, tensor, expected="[begin, end]", found=found)
+
+    def cover(self, data_size: int) -> None:
+        """The sizes of the tensors, and whether they cover the data without a gap."""
+        order = sorted(self.tensors, key=lambda tensor: self.tensors[tensor]["data_offsets"])
+        position = 0
+        previous = ""
+        for tensor in order:
+            entry = self.tensors[tensor]
+            begin, end = entry["data_offsets"]
+            if end < begin:
+                detail = f"tensor {quote(tensor)} ends at byte {end:,} of the data, before it begins at {begin:,}"
+                self.add(p.BAD_OFFSETS, detail, tensor, expected=f"an end from {begin} on", found=str(end))
+                return
+            if begin != position:
+                self._misplaced(tensor, begin, position, previous)
+                return
+            self._size(tensor, entry, end - begin)
+            position, previous = end, tensor
+        if position < data_size:
+            detail = f"{data_size - position:,} bytes of {quote(self.name)} follow the data of the last tensor"
+            self.add(p.TRAILING_BYTES, detail, expected=f"{position} bytes of data", found=f"{data_size} bytes")
+        elif position > data_size:
+            cut = next(t for t in order if self.tensors[t]["data_offsets"][1] > data_size)
+            detail = (
+                f"{quote(self.name)} ends {position - data_size:,} bytes before the data of its tensors does; "
+                f"{quote(cut)} is the first tensor that is cut"
+            )
+            self.add(p.TRUNCATED_DATA, detail, cut, expected=f"{position} bytes of data", found=f"{data_size} bytes")
+
+    def _misplaced(self, tensor: str, begin: int, position: int, previous: str) -> None:
+        after = f"tensor {quote(previous)} ends at {position:,}" if previous else "the data begins at 0"
+        if begin > position:
+            gap = f"{begin - position:,} bytes before tensor {quote(tensor)} belong to none"
+            detail = f"{gap}: it begins at {begin:,}, {after}"
+            self.add(p.GAP, detail, tensor, expected=f"begin {position}", found=f"begin {begin}")
+            return
+        detail = f"tensor {quote(tensor)} begins at byte {begin:,} of the data, inside another: {after}"
+        self.add(p.OVERLAP, detail, tensor, expected=f"begin {position}", found=f"begin {begin}")
+
+    def _size(self, tensor: str, entry: dict[str, Any], size: int) -> None:
+        dtype, shape = entry["dtype"], entry["shape"]
+        elements = 1
+        for dim in shape:
+            elements *= dim
+            if elements > _U64:
+                break
+        bits = elements * BITS[dtype]
+        what = f"tensor {quote(tensor)} of shape {show(shape)} and dtype {dtype}"
+        if elements > _U64 or bits > _U64:
+            detail = f"{what} has a size that does not fit 64 bits"
+            self.add(p.SHAPE_OVERFLOW, detail, tensor, found=show(shape))
+        elif bits % 8:
+            detail = f"{what} takes {bits:,} bits, which is no whole number of bytes"
+            self.add(p.SIZE_MISMATCH, detail, tensor, expected="a multiple of 8 bits", found=f"{bits} bits")
+        elif bits // 8 != size:
+            detail = f"{what} needs {bits // 8:,} bytes, but its data_offsets give it {size:,}"
+            self.add(p.SIZE_MISMATCH, detail, tensor, expected=f"{bits // 8} bytes", found=f"{size} bytes")
+
+
+def _plain(value: Any) -> str:
+    """A written value for a message."""
+    return show(_unpaired(value))
+
+
+def _unpaired(value: Any) -> Any:
+    if type(value) is Pairs:
+        return {key: _unpaired(item) for key, item in value[:8]}
+    return value

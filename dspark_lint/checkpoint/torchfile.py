@@ -1,0 +1,95 @@
+"""Files of torch.save, from outside: the zip directory and the sizes of the storages, never the pickle."""
+
+from __future__ import annotations
+
+import os
+
+from typing import NamedTuple
+
+from dspark_lint.checkpoint import problems as p
+from dspark_lint.checkpoint.files import open_regular, read_exactly, reason, sniff
+from dspark_lint.checkpoint.problems import Problem, quote
+
+
+#: Bytes of a file whose directory is looked at; the tables meant here have a few kilobytes.
+MAX_FILE = 256 * 1024 * 1024
+
+
+class TorchFile(NamedTuple):
+    """What a file of torch.save shows without being loaded."""
+
+    file: str
+    size: int
+    """Bytes on disk."""
+    format: str
+    """``zip`` (since torch 1.6), ``legacy`` (a bare pickle) or ``unknown``."""
+    storages: tuple[tuple[str, int], ...]
+    """Name and bytes of each storage of a zip file; a tensor is a view into one."""
+    problems: tuple[Problem, ...]
+
+    @property
+    def fatal(self) -> bool:
+        """Whether the file cannot be what its name says."""
+        return any(problem.fatal for problem in self.problems)
+
+
+def read_torch_file(root: str, name: str) -> TorchFile:
+    """Look into ``root/name``; never raises for what it finds and never unpickles."""
+    opened = open_regular(root, name)
+    if isinstance(opened, Problem):
+        return TorchFile(name, 0, "unknown", (), (opened,))
+    try:
+        head = read_exactly(opened.fd, 0, 512)
+        if head.startswith(b"PK\x03\x04"):
+            return _zip(opened.fd, opened.size, name)
+    except OSError as error:
+        problem = Problem(p.UNREADABLE, name, detail=f"{quote(name)} cannot be read: {reason(error)}", fatal=True)
+        return TorchFile(name, opened.size, "unknown", (), (problem,))
+    finally:
+        os.close(opened.fd)
+    if head[:1] == b"\x80" and head[1:2] in b"\x01\x02\x03\x04\x05" and len(head) > 1:
+        if opened.size < 32 or not _ends_well(root, name, opened.size):
+            detail = f"{quote(name)} begins as a pickle and is cut off"
+            problem = Problem(p.TRUNCATED_DATA, name, detail=detail, fatal=True)
+            return TorchFile(name, opened.size, "legacy", (), (problem,))
+        return TorchFile(name, opened.size, "legacy", (), ())
+    if not head:
+        problem = Problem(p.EMPTY, name, detail=f"{quote(name)} is empty", fatal=True)
+    else:
+        detail = f"{quote(name)} is neither a zip archive nor a pickle, so no file of torch.save"
+        problem = sniff(name, head) or Problem(p.OTHER_FORMAT, name, detail=detail, fatal=True)
+    return TorchFile(name, opened.size, "unknown", (), (problem,))
+
+
+def _ends_well(root: str, name: str, size: int) -> bool:
+    del root, name
+    return size >= 32
+
+
+def _zip(fd: int, size: int, name: str) -> TorchFile:
+    import zipfile  # noqa: PLC0415 - wanted by few checkpoints
+
+    if size > MAX_FILE:
+        detail = f"{quote(name)} has {size:,} bytes; more than {MAX_FILE:,} are not looked into"
+        return TorchFile(name, size, "zip", (), (Problem(p.TOO_LARGE, name, detail=detail, fatal=True),))
+    try:
+        with open(fd, "rb", closefd=False) as stream, zipfile.ZipFile(stream) as archive:
+            members = [(item.filename, item.file_size, item.compress_type) for item in archive.infolist()]
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, EOFError, OverflowError) as error:
+        detail = f"{quote(name)} is a zip archive that is cut off or damaged: {error}"
+        return TorchFile(name, size, "zip", (), (Problem(p.TRUNCATED_DATA, name, detail=detail, fatal=True),))
+    storages = tuple(
+        sorted(
+            (member.rpartition("/")[2], length)
+            for member, length, _ in members
+            if "/data/" in member and not member.endswith("/")
+        )
+    )
+    problems: list[Problem] = []
+    if not any(member.endswith("data.pkl") for member, _, _ in members):
+        detail = f"{quote(name)} is a zip archive without data.pkl, so no file of torch.save"
+        problems.append(Problem(p.OTHER_FORMAT, name, detail=detail, fatal=True))
+    elif any(length > size for _, length in storages):
+        detail = f"{quote(name)} announces more bytes of data than the file has"
+        problems.append(Problem(p.TRUNCATED_DATA, name, detail=detail, fatal=True))
+    return TorchFile(name, size, "zip", storages, tuple(problems))
