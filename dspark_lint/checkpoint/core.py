@@ -50,9 +50,6 @@ class Checkpoint:
         self.problems: tuple[Problem, ...] = problems
         """What is wrong with the directory as such."""
 
-    def __repr__(self) -> str:
-        return f"Checkpoint({self.path!r})"
-
     @property
     def root(self) -> Path:
         """The directory, absolute, links kept."""

@@ -89,13 +89,12 @@ def leads_out(root: str, name: str) -> bool:
     A link in the place of the last part is followed by every loader and is how download caches store files;
     only what stands before it, ``..`` and absolute paths can lead out.
     """
+    if "/" not in name and "\\" not in name and ":" not in name:
+        return name in {"..", "."}
     if os.path.isabs(name) or name.startswith(("/", "\\")) or os.path.splitdrive(name)[0]:
         return True
-    parts = name.replace("\\", "/").split("/")
-    if ".." in parts:
+    if ".." in name.replace("\\", "/").split("/"):
         return True
-    if len(parts) == 1:
-        return False
     try:
         top = os.path.realpath(root)
         return os.path.commonpath((top, os.path.realpath(os.path.join(root, os.path.dirname(name))))) != top
@@ -145,15 +144,14 @@ def _cannot_open(path: str, name: str, error: OSError | ValueError) -> Problem:
 
 def read_exactly(fd: int, offset: int, length: int) -> bytes:
     """Up to `length` bytes from `offset`; fewer at the end of the file. Raises OSError."""
-    if length <= 0:
-        return b""
-    first = os.pread(fd, length, offset)
+    os.lseek(fd, offset, os.SEEK_SET)
+    first = os.read(fd, length)
     if len(first) in (0, length):
         return first
     pieces = [first]
     got = len(first)
     while got < length:
-        piece = os.pread(fd, min(length - got, _CHUNK), offset + got)
+        piece = os.read(fd, min(length - got, _CHUNK))
         if not piece:
             break
         pieces.append(piece)

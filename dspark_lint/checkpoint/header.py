@@ -1,7 +1,7 @@
 """The header of a safetensors file: 8 + N bytes, whatever the file weighs.
 
-A file is accepted exactly when the safetensors library accepts it. An ordinary header is settled by a
-few passes that run in C over all tensors at once (`_is_plain`); anything they do not vouch for goes through
+A file is accepted exactly when the safetensors library accepts it. An ordinary header is settled by
+one flat loop (`_is_plain`); anything they do not vouch for goes through
 `header_check`, which follows the library step by step and names what is wrong.
 """
 
@@ -11,10 +11,8 @@ import gc
 import json
 import os
 
-from itertools import chain, repeat
-from math import prod
-from operator import itemgetter, mul, sub
-from typing import Any, Final, NamedTuple
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from dspark_lint.checkpoint import header_check
 from dspark_lint.checkpoint import problems as p
@@ -24,11 +22,19 @@ from dspark_lint.checkpoint.jsonfile import not_json, quoted_strings
 from dspark_lint.checkpoint.problems import Problem, quote
 
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
 #: The library's limit, in bytes.
 MAX_HEADER: Final = 100_000_000
 # What a hundred megabytes of real header cannot exceed, and hostile ones must not: memory follows these counts.
+_LARGE: Final = 8_000_000
 _MAX_CONTAINERS: Final = 6_000_000
 _MAX_COMMAS: Final = 16_000_000
+# Below this many bytes of data no size in bits leaves 64 bits.
+_FAR: Final = 1 << 60
+_DECODER: Final = json.JSONDecoder(parse_constant=header_check.refuse_constant)
 
 
 class Header(NamedTuple):
@@ -78,51 +84,56 @@ def read_header(root: str, name: str) -> Header:
 
 def parse_header(raw: bytes, data_size: int, name: str) -> Header:
     """Validate the N header bytes `raw` of a file that has `data_size` bytes of data after them."""
-    size = 8 + len(raw) + data_size
-    parsed = _parse(raw, name)
-    if isinstance(parsed, Problem):
-        if parsed.kind in (p.HEADER_NOT_JSON, p.NOT_UTF8):
-            parsed = sniff(name, len(raw).to_bytes(8, "little") + raw[:504]) or parsed
-        return _refused(name, size, parsed, 8 + len(raw))
-    metadata = parsed.get("__metadata__")
+    enabled = gc.isenabled()
+    # Tens of thousands of small containers that all survive: the collector finds nothing and takes half the time.
+    gc.disable()
+    try:
+        return _parse_header(raw, data_size, name)
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _parse_header(raw: bytes, data_size: int, name: str) -> Header:
+    size, data_start = 8 + len(raw) + data_size, 8 + len(raw)
+    tensors = _parse(raw, name)
+    if isinstance(tensors, Problem):
+        if tensors.kind in (p.HEADER_NOT_JSON, p.NOT_UTF8):
+            tensors = sniff(name, len(raw).to_bytes(8, "little") + raw[:504]) or tensors
+        return _refused(name, size, tensors, data_start)
+    # Every string that was written is in what was parsed, unless a key was written twice.
     strings = 0
-    if "__metadata__" in parsed:
+    metadata = None
+    plain = True
+    if "__metadata__" in tensors:
+        metadata = tensors.pop("__metadata__")
         strings = 1
         if type(metadata) is dict:
             strings += 2 * len(metadata)
-    tensors = parsed
-    if "__metadata__" in tensors:
-        tensors = dict(parsed)
-        del tensors["__metadata__"]
-    plain_metadata = metadata is None or (type(metadata) is dict and set(map(type, metadata.values())) <= {str})
-    # Five strings an entry: its name, its three keys and the dtype.
-    if (
-        plain_metadata
-        and quoted_strings(raw) == strings + 5 * len(tensors)
-        and not header_check.needs_care(raw)
-        and _is_plain(tensors, data_size)
-    ):
-        return Header(name, size, tensors, metadata, 8 + len(raw), ())
-    checked, metadata, problems = header_check.check(raw, data_size, name)
+            plain = set(map(type, metadata.values())) <= {str}
+        else:
+            plain = metadata is None
+    # Five an entry: the name, three keys and the dtype.
+    strings += 5 * len(tensors)
+    if plain and quoted_strings(raw) == strings and not header_check.needs_care(raw) and _is_plain(tensors, data_size):
+        return Header(name, size, tensors, metadata, data_start, ())
+    tensors, metadata, problems = header_check.check(raw, data_size, name)
     if any(problem.fatal for problem in problems):
-        checked, metadata = {}, None
-    return Header(name, size, checked, metadata, 8 + len(raw), problems)
+        tensors, metadata = {}, None
+    return Header(name, size, tensors, metadata, data_start, problems)
 
 
 def _parse(raw: bytes, name: str) -> dict[str, Any] | Problem:
     if raw.startswith(b"\xef\xbb\xbf"):
         detail = f"the header of {quote(name)} begins with a byte order mark"
         return Problem(p.HEADER_BOM, name, detail=detail, fatal=True)
-    if raw.count(b"{") + raw.count(b"[") > _MAX_CONTAINERS or raw.count(b",") > _MAX_COMMAS:
+    if len(raw) > _LARGE and (raw.count(b"{") + raw.count(b"[") > _MAX_CONTAINERS or raw.count(b",") > _MAX_COMMAS):
         detail = (
             f"the header of {quote(name)} holds more objects, arrays and values than any header of its length needs"
         )
         return Problem(p.TOO_LARGE, name, detail=detail, fatal=True)
-    enabled = gc.isenabled()
-    # Tens of thousands of small containers that all survive: the collector finds nothing and takes half the time.
-    gc.disable()
     try:
-        value = json.loads(raw.decode("utf-8"), parse_constant=header_check.refuse_constant)
+        value = _DECODER.decode(raw.decode("utf-8"))
     except header_check.Refused as refused:
         return refused.problem(name)
     except UnicodeDecodeError as error:
@@ -139,9 +150,6 @@ def _parse(raw: bytes, name: str) -> dict[str, Any] | Problem:
         )
     except RecursionError:
         return header_check.too_deep(name)
-    finally:
-        if enabled:
-            gc.enable()
     if type(value) is not dict:
         detail = f"the header of {quote(name)} is not a JSON object"
         return Problem(p.NOT_OBJECT, name, detail=detail, expected="an object", found=p.show(value), fatal=True)
@@ -151,32 +159,40 @@ def _parse(raw: bytes, name: str) -> dict[str, Any] | Problem:
 def _is_plain(tensors: dict[str, Any], data_size: int) -> bool:
     """Whether the entries are beyond doubt; False says nothing but that they must be looked at one by one."""
     entries = tensors.values()
-    if not entries:
-        return data_size == 0
-    if set(map(type, entries)) != {dict} or set(map(len, entries)) != {3}:
-        return False
     try:
-        dtypes = list(map(itemgetter("dtype"), entries))
-        shapes = list(map(itemgetter("shape"), entries))
-        offsets = list(map(itemgetter("data_offsets"), entries))
-        bits = list(map(BITS.__getitem__, dtypes))
-    except (KeyError, TypeError):
+        if sum(map(len, entries)) != 3 * len(tensors) or data_size > _FAR:
+            return False
+        if _covers(entries, data_size):
+            return True
+        return _covers(sorted(entries, key=itemgetter("data_offsets")), data_size)
+    except (KeyError, TypeError, ValueError):
         return False
-    if set(map(type, shapes)) != {list} or set(map(type, offsets)) != {list} or set(map(len, offsets)) != {2}:
-        return False
-    dims = list(chain.from_iterable(shapes))
-    bounds = list(chain.from_iterable(offsets))
-    # A dimension of zero hides an overflow of those before it.
-    if not set(map(type, dims)) <= {int} or set(map(type, bounds)) != {int} or (dims and min(dims) <= 0):
-        return False
-    begins, ends = bounds[::2], bounds[1::2]
-    sizes = map(sub, ends, begins)
-    if list(map(mul, map(prod, shapes), bits)) != list(map(mul, sizes, repeat(8))):
-        return False
-    if begins[1:] != ends[:-1]:
-        begins.sort()
-        ends.sort()
-    return begins[0] == 0 and begins[1:] == ends[:-1] and ends[-1] == data_size
+
+
+def _covers(entries: Iterable[dict[str, Any]], data_size: int) -> bool:
+    """Whether `entries`, well formed, lie one after the other in `data_size` bytes.
+
+    Written flat: this is the one loop over every tensor. Raises KeyError, TypeError or ValueError for what is
+    not well formed.
+    """
+    position = 0
+    integer = int
+    sizes = BITS
+    for entry in entries:
+        begin, end = entry["data_offsets"]
+        bits = sizes[entry["dtype"]]
+        shape = entry["shape"]
+        if type(shape) is not list:
+            return False
+        for dim in shape:
+            # No bool, no float; and a zero may hide an overflow, which is not for here to find out.
+            if type(dim) is not integer or dim <= 0:
+                return False
+            bits *= dim
+        if begin != position or (end - begin) << 3 != bits or type(begin) is not integer or type(end) is not integer:
+            return False
+        position = end
+    return position == data_size
 
 
 def _bad_length(name: str, length: int, size: int) -> Problem:

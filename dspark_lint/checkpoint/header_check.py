@@ -44,7 +44,7 @@ def refuse_constant(word: str) -> Any:
 
 def needs_care(raw: bytes) -> bool:
     """Whether the bytes hold something that a parsed value no longer shows."""
-    return (b"-0" in raw or b"\\u" in raw) and _CARE.search(raw) is not None
+    return (b"-" in raw or b"\\" in raw) and _CARE.search(raw) is not None
 
 
 def too_deep(name: str) -> Problem:

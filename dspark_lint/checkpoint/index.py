@@ -20,7 +20,15 @@ def check_index(value: dict[str, Any], name: str, root: str) -> tuple[Problem, .
         return (Problem(p.INDEX_BAD_WEIGHT_MAP, name, "/weight_map", detail=detail, expected="an object", fatal=True),)
     if not weight_map:
         return (Problem(p.INDEX_EMPTY, name, "/weight_map", detail=f"`weight_map` of {quote(name)} lists no tensor"),)
-    wrong = [key for key, file in weight_map.items() if type(file) is not str or not file]
+    try:
+        # A few dozen files for tens of thousands of tensors: ask once a file, look for the tensor only on a hit.
+        files = set(weight_map.values())
+    except TypeError:
+        files = {None}
+    wrong: list[str] = []
+    if not all(type(file) is str and file for file in files):
+        wrong = [key for key, file in weight_map.items() if type(file) is not str or not file]
+        files = {file for file in weight_map.values() if type(file) is str and file}
     found = [
         Problem(
             p.INDEX_BAD_ENTRY,
@@ -35,8 +43,6 @@ def check_index(value: dict[str, Any], name: str, root: str) -> tuple[Problem, .
     ]
     if len(wrong) > MAX_REPEATS:
         found[-1] = found[-1]._replace(detail=f"{found[-1].detail} (and {len(wrong) - MAX_REPEATS:,} more like it)")
-    # A few dozen files for tens of thousands of tensors: ask once a file, and look for the tensor only on a hit.
-    files = set(weight_map.values()) if not wrong else {v for v in weight_map.values() if type(v) is str and v}
     out = [file for file in sorted(files) if leads_out(root, file)]
     for file in out[:MAX_REPEATS]:
         key = next(key for key, value in weight_map.items() if value == file)
@@ -50,7 +56,7 @@ def check_index(value: dict[str, Any], name: str, root: str) -> tuple[Problem, .
                 key,
                 f"{detail}, leads out of the checkpoint directory",
                 "a file name",
-                file,
+                show(file),
             )
         )
     return tuple(found)

@@ -120,7 +120,8 @@ def parse_document(raw: bytes, name: str) -> tuple[dict[str, Any] | None, tuple[
 
 def decode(raw: bytes, name: str) -> str | Problem:
     """`raw` as text, or why it is none that a JSON reader takes."""
-    if not raw.strip(b" \t\r\n"):
+    # Stripping copies: only what begins with space can be nothing else.
+    if not raw or (raw[0] in b" \t\r\n" and not raw.strip(b" \t\r\n")):
         return Problem(p.EMPTY, name, detail=f"{quote(name)} is empty", fatal=True)
     if raw.startswith(b"\xef\xbb\xbf"):
         detail = f"{quote(name)} begins with a byte order mark, which JSON readers refuse"
@@ -189,11 +190,11 @@ def count_strings(value: Any) -> int:
         else:
             count += type(top) is str
             continue
-        for item in items:
-            if type(item) is str:
-                count += 1
-            elif type(item) is dict or type(item) is list:
-                stack.append(item)
+        types = list(map(type, items))
+        strings = types.count(str)
+        count += strings
+        if strings != len(types):
+            stack += [item for item in items if type(item) is dict or type(item) is list]
     return count
 
 

@@ -23,11 +23,11 @@ _FORMAT = 4
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge `over` into `base` key by key: mappings recurse, null removes, anything else replaces."""
+    """Merge `over` into `base` key by key: mappings recurse, null removes what stands there, anything else replaces."""
     merged = dict(base)
     for key, value in over.items():
-        if value is None:
-            merged.pop(key, None)
+        if value is None and key in merged:
+            del merged[key]
         elif isinstance(value, Mapping) and isinstance(merged.get(key), Mapping):
             merged[key] = merge(merged[key], value)
         elif isinstance(value, Mapping):
@@ -98,14 +98,9 @@ def chain_files(release: str, extra: Mapping[str, str] | None = None) -> list[st
 
 
 def load_raw(release: str, extra: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Return the resolved mapping of a release: its chain merged, config classes joined, cited lines under ``lines``."""
+    """Return the resolved mapping of a release: its chain merged, cited lines under ``lines``."""
     files = chain_files(release, extra)
     texts = [_read(path) for path in files]
-    version = next((v for text in reversed(texts) if (v := _head(text, "transformers"))), None)
-    if version:
-        path = os.path.join(contracts_dir(), "transformers", f"{version}.yaml")
-        files.insert(0, path)
-        texts.insert(0, _read(path))
     lines = os.path.join(contracts_dir(), "vllm", "sources", f"{release}.json")
     if release not in (extra or {}) and os.path.isfile(lines):
         files.append(lines)
@@ -126,6 +121,22 @@ def load_raw(release: str, extra: Mapping[str, str] | None = None) -> dict[str, 
     resolved.setdefault("lines", {})
     _to_cache(key, resolved)
     return resolved
+
+
+@lru_cache(maxsize=None)
+def load_classes(version: str) -> dict[str, Any]:
+    """Return the shipped part about one transformers release: model types and their configuration classes.
+
+    Kept apart from the releases' own mappings because all of them share it.
+    """
+    path = os.path.join(contracts_dir(), "transformers", f"{version}.yaml")
+    text = _read(path)
+    key = _content_key([text])
+    cached = _from_cache(key)
+    if cached is None:
+        cached = _yaml(text, path)
+        _to_cache(key, cached)
+    return cached
 
 
 def _content_key(texts: list[str]) -> str:

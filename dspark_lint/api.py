@@ -1,0 +1,69 @@
+"""The Python interface: lint a checkpoint, get typed results; nothing is printed and nothing exits."""
+
+from __future__ import annotations
+
+import os
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dspark_lint import __version__
+from dspark_lint.contract.load import load_raw
+from dspark_lint.contract.releases import resolve
+from dspark_lint.engine import judge
+from dspark_lint.finding import CheckpointReport, Report
+from dspark_lint.target import Target, read_target
+
+
+if TYPE_CHECKING:
+    from dspark_lint.checkpoint import Checkpoint
+
+
+def lint(
+    path: str | os.PathLike[str],
+    *,
+    vllm: str | Sequence[str] = "latest",
+    target: str | os.PathLike[str] | None = None,
+    speculative_config: Mapping[str, Any] | None = None,
+    select: frozenset[str] | None = None,
+    deep: bool = False,
+) -> Report:
+    """Hold one checkpoint against one or several vLLM releases.
+
+    `vllm` is a release, a range or a list of them (``"0.32"``, ``"0.27..0.33"``, ``"all"``). `target` is the target
+    model's directory or config.json. `speculative_config` is vLLM's own flag as a mapping; without it the method is
+    inferred and the result's notes say so. A broken checkpoint is findings, not an exception; UsageError is raised for
+    a path that does not exist, a target that cannot be read, or a release without a contract.
+    """
+    from dspark_lint.checkpoint import open_checkpoint  # noqa: PLC0415 - reading is not needed to import the API
+
+    checkpoint = open_checkpoint(os.fspath(path))
+    releases = resolve(vllm)
+    partner = read_target(os.fspath(target)) if target is not None else None
+    report = lint_checkpoint(checkpoint, releases, target=partner, serve=speculative_config, select=select, deep=deep)
+    return Report((report,), __version__)
+
+
+def lint_checkpoint(
+    checkpoint: Checkpoint,
+    releases: Sequence[str],
+    *,
+    target: Target | None = None,
+    serve: Mapping[str, Any] | None = None,
+    select: frozenset[str] | None = None,
+    deep: bool = False,
+    extra: Mapping[str, str] | None = None,
+) -> CheckpointReport:
+    """Hold an opened checkpoint against full release numbers."""
+    results = []
+    dialect: str | None = None
+    for release in releases:
+        result, binding = judge(checkpoint, load_raw(release, extra), target=target, serve=serve, selected=select, deep=deep)
+        results.append(result)
+        if binding is not None:
+            dialect = binding.dialect
+    config = checkpoint.config.value
+    written = config.get("architectures") if isinstance(config, dict) else None
+    first = written[0] if isinstance(written, list) and written and isinstance(written[0], str) else None
+    count = sum(len(checkpoint.header(e.name).tensors) for e in checkpoint.files if e.kind == "file" and e.name.endswith(".safetensors"))
+    return CheckpointReport(checkpoint.path, str(checkpoint.root), first, dialect, count, tuple(results))

@@ -1,0 +1,151 @@
+"""One checkpoint under one release, from files to findings."""
+
+from __future__ import annotations
+
+import re
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from dspark_lint.binding import Binding
+from dspark_lint.finding import SEVERITIES, Finding, Result
+from dspark_lint.inventory import Inventory
+from dspark_lint.rules import REGISTRY
+from dspark_lint.rules.base import Context
+from dspark_lint.selection import Selection, select
+
+
+if TYPE_CHECKING:
+    from dspark_lint.checkpoint import Checkpoint
+    from dspark_lint.target import Target
+
+
+def judge(
+    checkpoint: Checkpoint,
+    contract: Mapping[str, Any],
+    *,
+    target: Target | None = None,
+    serve: Mapping[str, Any] | None = None,
+    selected: frozenset[str] | None = None,
+    deep: bool = False,
+) -> tuple[Result, Binding | None]:
+    """Run the rules over a checkpoint under one resolved contract.
+
+    `selected` are the rule ids to report; all of them run, because some keep others quiet. Returns the result and the
+    binding, which reporters of inventories may look at; None when config.json could not be bound.
+    """
+    ctx = Context(checkpoint, contract, deep=deep)
+    selection = select(checkpoint, contract)
+    ctx._selection = selection  # noqa: SLF001 - the context is filled here and nowhere else
+    config = checkpoint.config.value
+    binding: Binding | None = None
+    if isinstance(config, dict):
+        binding = Binding(
+            contract, config, path=str(checkpoint.root), serve=serve, target=target, head_names=_heads(selection)
+        )
+        ctx._binding = binding  # noqa: SLF001 - see above
+        if binding.family and _weights_readable(selection):
+            inventory = Inventory(binding, selection.tensors)
+            binding.inventory = inventory
+            inventory.compare()
+            ctx._inventory = inventory  # noqa: SLF001 - see above
+    findings, checked, unchecked = _run(ctx)
+    if binding is not None:
+        unchecked += _scope_notes(binding, contract)
+        unchecked += [(rule, "needs --target") for rule in sorted(binding.needs_target) if rule in checked]
+    kept = [f for f in findings if selected is None or f.rule in selected]
+    kept.sort(key=lambda f: SEVERITIES.index(f.severity))
+    result = Result(
+        runtime=contract["runtime"],
+        release=contract["release"],
+        findings=tuple(kept),
+        checked=tuple(checked),
+        unchecked=tuple(unchecked),
+        notes=_notes(binding),
+        architecture=binding.route.architecture or (binding.route.resolved[0] if binding.route.resolved else None) if binding else None,
+        method=binding.method if binding else None,
+        judged=bool(binding is None or binding.family or any(f.effect == "refused" for f in findings)),
+    )
+    return result, binding
+
+
+def _heads(selection: Selection) -> list[str]:
+    """Return the distinct first components of the tensor names: enough to see what kind of draft this is."""
+    return sorted({name.split(".", 1)[0] for name in selection.tensors})
+
+
+def _weights_readable(selection: Selection) -> bool:
+    return bool(selection.headers) and all(not h.fatal for h in selection.headers)
+
+
+def _run(ctx: Context) -> tuple[list[Finding], list[str], list[tuple[str, str]]]:
+    findings: list[Finding] = []
+    checked: list[str] = []
+    unchecked: list[tuple[str, str]] = []
+    seen: set[tuple[str, str | None, str | None, str]] = set()
+    covered: tuple[str, ...] = ()
+    for rule in REGISTRY.values():
+        lacking = next((r for r in rule.requires if not ctx.have(r)), None)
+        if lacking:
+            unchecked.append((rule.id, _WHY[lacking]))
+            continue
+        checked.append(rule.id)
+        if covered and rule.id.startswith(covered):
+            continue
+        for found in rule.check(ctx):
+            subject = (found.rule[:3], found.file, found.pointer or found.tensor, found.found or "")
+            if found.pointer and subject in seen:
+                continue
+            seen.add(subject)
+            findings.append(found)
+            if rule.id in _COVERS and found.effect == "refused":
+                covered = _COVERS[rule.id]
+    return _quiet(findings), checked, unchecked
+
+
+#: When one of these fires, the rules of the named families would only repeat its consequences.
+_COVERS: dict[str, tuple[str, ...]] = {
+    "FIL001": ("ARC", "KEY", "DRF", "TEN", "TGT", "QNT", "VAL"),
+    "ARC001": ("ARC002", "ARC004", "ARC005", "KEY001", "KEY004", "KEY005", "KEY006", "DRF", "TEN", "TGT", "QNT"),
+    "ARC002": ("ARC004", "ARC005", "KEY001", "KEY004", "KEY005", "KEY006", "DRF", "TEN", "TGT", "QNT"),
+    "ARC003": ("ARC004", "ARC005", "KEY", "DRF", "TEN", "TGT", "QNT"),
+    "ARC007": ("ARC001", "ARC002", "KEY", "DRF", "TEN", "TGT", "QNT"),
+}
+_WHY = {
+    "files": "the weight files could not be looked at",
+    "config": "config.json could not be read",
+    "family": "no draft loader of this release is reached",
+    "weights": "no complete set of safetensors headers could be read",
+}
+
+
+def _quiet(findings: list[Finding]) -> list[Finding]:
+    """Drop routing findings that a recognised layout already explains."""
+    if any(f.rule == "ARC003" for f in findings):
+        return [f for f in findings if f.rule not in ("ARC001", "ARC002")]
+    return findings
+
+
+def _scope_notes(binding: Binding, contract: Mapping[str, Any]) -> list[tuple[str, str]]:
+    notes: list[tuple[str, str]] = []
+    if not binding.family and binding.route.architecture:
+        why = contract["architectures"][binding.route.architecture].get("out_of_scope", "this draft family has no contract")
+        notes.append((binding.route.architecture, why))
+    if binding.inventory is not None and binding.inventory.untold:
+        notes.append(("tensors", f"no clause speaks of {binding.inventory.untold[0]}"))
+    return notes
+
+
+def _notes(binding: Binding | None) -> tuple[str, ...]:
+    if binding is None:
+        return ()
+    notes = list(binding.notes)
+    if binding.method_inferred and binding.family:
+        notes.append(f"method {binding.method} inferred from the content (no --speculative-config)")
+    if not binding.get("target").get("known") and binding.family:
+        size = binding.get("target").get("vocab_size")
+        if isinstance(size, int):
+            notes.append(f"no --target: the target's vocabulary is taken to be the draft's vocab_size, {size}")
+    return tuple(notes)
+
+

@@ -1,0 +1,246 @@
+"""What a rule is, and the few words every rule shares for saying what it found."""
+
+from __future__ import annotations
+
+import json
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dspark_lint.contract.expr import UNKNOWN, evaluate, names_in
+from dspark_lint.finding import Effect, Finding, Severity
+
+
+if TYPE_CHECKING:
+    from dspark_lint.binding import Binding, Key
+    from dspark_lint.checkpoint import Checkpoint
+    from dspark_lint.inventory import Inventory
+    from dspark_lint.selection import Selection
+
+
+class Context:
+    """Everything a rule may look at: one checkpoint under one release. Rules read it and never change it."""
+
+    def __init__(self, checkpoint: Checkpoint, contract: Mapping[str, Any], *, deep: bool = False) -> None:
+        self.checkpoint = checkpoint
+        self.contract = contract
+        self.deep = deep
+        self._binding: Binding | None = None
+        self._selection: Selection | None = None
+        self._inventory: Inventory | None = None
+
+    @property
+    def release(self) -> str:
+        """Full release number."""
+        return str(self.contract["release"])
+
+    @property
+    def binding(self) -> Binding:
+        """The checkpoint bound to the contract; only for rules that require ``config``."""
+        assert self._binding is not None
+        return self._binding
+
+    @property
+    def selection(self) -> Selection:
+        """The weight files of the release; only for rules that require ``files``."""
+        assert self._selection is not None
+        return self._selection
+
+    @property
+    def inventory(self) -> Inventory:
+        """The tensors compared; only for rules that require ``weights``."""
+        assert self._inventory is not None
+        return self._inventory
+
+    def have(self, requirement: str) -> bool:
+        """Whether a rule's requirement is met: ``files``, ``config``, ``family``, ``weights``."""
+        if requirement == "files":
+            return self._selection is not None
+        if requirement == "config":
+            return self._binding is not None
+        if requirement == "family":
+            return self._binding is not None and bool(self._binding.family)
+        return self._inventory is not None
+
+
+Check = Callable[[Context], Iterator[Finding]]
+
+
+class Rule(NamedTuple):
+    """One rule: what it is called, why it exists, what to do about it, and how it is checked."""
+
+    id: str
+    title: str
+    rationale: str
+    remedy: str
+    severity: Severity
+    effect: Effect
+    check: Check
+    requires: tuple[str, ...] = ("config",)
+    fires: str = ""
+    """A checkpoint that fires it, in words or as a snippet."""
+    quiet: str = ""
+    """The same, as it should be."""
+
+
+def cite(contract: Mapping[str, Any], clause: Mapping[str, Any]) -> str | None:
+    """Return ``path:line`` of a clause's source in the release judged; the path alone when no line is recorded."""
+    source = clause.get("source")
+    if isinstance(source, list):
+        source = source[0] if source else None
+    if not source:
+        return None
+    line = contract.get("lines", {}).get(source)
+    if line:
+        return str(line)
+    alias, _, rest = source.partition("::")
+    path = contract.get("sources", {}).get(alias, alias.removeprefix("transformers:"))
+    name = rest.split("::")[0]
+    return f"{path} ({name})" if name else str(path)
+
+
+def show(value: Any, limit: int = 120) -> str:
+    """Return a value as it would stand in JSON, clipped."""
+    if value is UNKNOWN:
+        return "(unknown)"
+    if isinstance(value, str):
+        text = value
+    else:
+        try:
+            text = json.dumps(value, ensure_ascii=False)
+        except (TypeError, ValueError, RecursionError):
+            text = repr(value)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def fill(template: str, binding: Binding) -> str:
+    """Fill ``{expression}`` places of a clause's sentence from the binding."""
+    out: list[str] = []
+    rest = template
+    while True:
+        before, brace, after = rest.partition("{")
+        out.append(before)
+        if not brace:
+            return "".join(out)
+        inner, closing, rest = after.partition("}")
+        if not closing:
+            return "".join([*out, brace, inner])
+        out.append(show(evaluate(inner, binding)))
+
+
+_DEFAULT_SEVERITY: dict[str, Severity] = {"refused": "error", "silent": "error", "advice": "info"}
+
+
+def finding(
+    ctx: Context,
+    rule: str,
+    clause: Mapping[str, Any],
+    message: str,
+    *,
+    effect: Effect | None = None,
+    severity: Severity | None = None,
+    file: str | None = None,
+    pointer: str | None = None,
+    tensor: str | None = None,
+    module: str | None = None,
+    expected: str | None = None,
+    found: str | None = None,
+    count: int = 1,
+    fix: str | None = None,
+) -> Finding:
+    """Make a finding from a clause: its effect, its severity where it states one, its cited line."""
+    what: Effect = effect or clause.get("effect", "refused")
+    return Finding(
+        rule=rule,
+        severity=severity or clause.get("severity") or _DEFAULT_SEVERITY[what],
+        effect=what,
+        message=message,
+        file=file,
+        pointer=pointer,
+        tensor=tensor,
+        module=module,
+        expected=expected,
+        found=found,
+        count=count,
+        source=cite(ctx.contract, clause),
+        fix=fix,
+    )
+
+
+def config_file(ctx: Context) -> str:
+    """Return the name of the configuration file."""
+    return str(ctx.contract["files"]["config"])
+
+
+def clause_findings(ctx: Context, rule: str, checks: Mapping[str, Mapping[str, Any]]) -> Iterator[Finding]:
+    """Yield a finding for every check clause of that rule whose ``require`` is false here.
+
+    A clause whose condition or requirement is unknown concludes nothing; what it would have needed is noted.
+    """
+    binding = ctx.binding
+    for clause in checks.values():
+        if not clause or clause.get("rule") != rule:
+            continue
+        when = evaluate(str(clause.get("when", "true")), binding)
+        if when is not UNKNOWN and not when:
+            continue
+        holds = evaluate(str(clause["require"]), binding) if when is not UNKNOWN else UNKNOWN
+        if holds is UNKNOWN:
+            if not binding.get("target").get("known") and _mentions(binding, clause, "target"):
+                binding.needs_target.add(rule)
+            continue
+        if not holds:
+            yield from_clause(ctx, rule, clause)
+
+
+def _mentions(binding: Binding, clause: Mapping[str, Any], namespace: str) -> bool:
+    seen: set[str] = set()
+    todo = list(names_in(str(clause.get("when", "true"))) | names_in(str(clause["require"])))
+    let = binding.family.get("let", {})
+    while todo:
+        name = todo.pop()
+        if name == namespace:
+            return True
+        if name in let and name not in seen:
+            seen.add(name)
+            todo += names_in(let[name])
+    return False
+
+
+def from_clause(ctx: Context, rule: str, clause: Mapping[str, Any]) -> Finding:
+    """Make the finding of a violated check clause."""
+    binding = ctx.binding
+    at = clause.get("at", "serve")
+    pointer, tensor = binding.pointer_of(at)
+    file = config_file(ctx) if pointer is not None else None
+    if tensor is not None:
+        disk = ctx.inventory.disk_of.get(tensor) if ctx.have("weights") else None
+        file = ctx.inventory.tensors[disk][0] if disk else None
+    found = fill(str(clause["found"]), binding) if "found" in clause else None
+    expected = fill(str(clause["expected"]), binding) if "expected" in clause else None
+    if "message" in clause:
+        message = fill(clause["message"], binding)
+    else:
+        subject = tensor or (pointer or "the speculative config").rpartition("/")[2] or "config.json"
+        message = f"{subject} is {found}, where vLLM {ctx.release} expects {expected}: {fill(clause['says'], binding)}."
+    fix = fill(clause["fix"], binding) if "fix" in clause else None
+    return finding(ctx, rule, clause, message, file=file, pointer=pointer, tensor=tensor, expected=expected, found=found, fix=fix)
+
+
+def clauses(rule: str) -> Check:
+    """Return the check of a rule that lives entirely in the contract's clauses."""
+
+    def check(ctx: Context) -> Iterator[Finding]:
+        yield from clause_findings(ctx, rule, ctx.binding.family.get("checks", {}))
+
+    return check
+
+
+def key_place(key: Key) -> str:
+    """Return a key's place as people write it: ``dflash_config.mask_token_id``."""
+    return key.pointer.lstrip("/").replace("/", ".").replace("~1", "/").replace("~0", "~")
+
+
+def plural(number: int, noun: str) -> str:
+    """Return ``1 tensor``, ``3 tensors``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,307 @@
+"""KEY: keys of config.json that are missing, mistyped, misplaced, misspelt or out of range."""
+
+from __future__ import annotations
+
+import difflib
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from dspark_lint.contract.expr import UNKNOWN, evaluate
+from dspark_lint.rules.base import (
+    Context,
+    Rule,
+    clause_findings,
+    clauses,
+    config_file,
+    finding,
+    key_place,
+    show,
+)
+
+
+if TYPE_CHECKING:
+    from dspark_lint.binding import Key
+    from dspark_lint.finding import Finding
+
+
+def places_of(config: Mapping[str, Any], name: str) -> list[tuple[str, Any]]:
+    """Return (pointer, value) of every place in the file, up to two levels deep, where a key of that name stands."""
+    found = [(f"/{name}", config[name])] if name in config else []
+    for outer, inner in config.items():
+        if isinstance(inner, dict) and name in inner:
+            found.append((f"/{outer}/{name}", inner[name]))
+    return found
+
+
+def _wanted(key: Key) -> list[str]:
+    """Return the last names of the places a key is looked up at."""
+    return [(s if isinstance(s, str) else s["path"]).rstrip("?+").rpartition(".")[2] for s in key.clause["lookup"]]
+
+
+def _elsewhere(ctx: Context, key: Key) -> tuple[str, Any] | None:
+    """Return a place where the key stands although this release does not look there."""
+    read = set()
+    for step in key.clause["lookup"]:
+        val = ctx.binding.lookup((step if isinstance(step, str) else step["path"]).rstrip("?+"))
+        if val is not None:
+            read.add(val.pointer)
+    for name in dict.fromkeys([*_wanted(key), *key.clause.get("also_called", [])]):
+        for pointer, value in places_of(ctx.binding.config, name):
+            if pointer not in read and value is not None:
+                return pointer, value
+    return None
+
+
+def _misspelt(ctx: Context, key: Key) -> tuple[str, Any] | None:
+    """Return a key of the file that nobody reads and that is spelt almost like the wanted one."""
+    wanted = _wanted(key)
+    known = {n for other in ctx.binding.keys.values() for n in _wanted(other)}
+    config = ctx.binding.config
+    stray: dict[str, tuple[str, Any]] = {}
+    for outer, value in config.items():
+        stray.setdefault(outer, (f"/{outer}", value))
+        if isinstance(value, dict):
+            for inner, deep in value.items():
+                stray.setdefault(inner, (f"/{outer}/{inner}", deep))
+    for name in key.clause.get("alike", []):
+        if name in stray:
+            return stray[name]
+    for name in wanted:
+        close = [c for c in difflib.get_close_matches(name, stray, n=3, cutoff=0.85) if c not in known and c != name]
+        if close:
+            return stray[close[0]]
+    return None
+
+
+def _says(clause: Mapping[str, Any], key: Key, trouble: str) -> str:
+    absent = clause.get("absent", {})
+    if trouble == "null":
+        return str(clause.get("null_says") or absent.get("says") or "a null is not accepted there")
+    if trouble == "mistyped":
+        return str(clause.get("mistyped_says", "the value is used as it stands and breaks the loader"))
+    return str(absent.get("says", "the loader needs it"))
+
+
+def _broken(ctx: Context, trouble: str) -> Iterator[Key]:
+    """Yield the broken keys of the family, each place once."""
+    seen: set[str] = set()
+    reported = {t.pointer for t in ctx.binding.runtime.troubles}
+    for key in ctx.binding.keys.values():
+        if key.trouble == trouble and key.pointer not in seen and key.pointer not in reported:
+            seen.add(key.pointer)
+            yield key
+
+
+def _suggestion(ctx: Context, key: Key) -> str | None:
+    text = key.clause.get("suggest")
+    value = evaluate(text, ctx.binding) if text else None
+    return show(value) if value is not None and value is not UNKNOWN else None
+
+
+def missing(ctx: Context) -> Iterator[Finding]:
+    """KEY001: a key that the release needs and that stands nowhere."""
+    for trouble in ctx.binding.runtime.troubles:
+        if trouble.kind == "absent":
+            value = ctx.binding.config.get(trouble.key)
+            yield finding(
+                ctx, "KEY001", trouble.clause,
+                f"{trouble.key} is missing, and vLLM {ctx.release} needs it: {trouble.clause.get('says', '')}.",
+                file=config_file(ctx), pointer=trouble.pointer, expected=trouble.key, found="nothing" if value is None else show(value),
+                fix=f'add "{trouble.key}" to {config_file(ctx)}',
+            )
+    for key in _broken(ctx, "absent"):
+        if _elsewhere(ctx, key) or _misspelt(ctx, key):
+            continue
+        suggestion = _suggestion(ctx, key)
+        name = key_place(key)
+        clause = {**key.clause, **key.clause.get("absent", {}), "source": key.clause.get("absent", {}).get("source", key.clause.get("source"))}
+        yield finding(
+            ctx, "KEY001", clause,
+            f"{name} is missing, and vLLM {ctx.release} needs it: {_says(key.clause, key, 'absent')}.",
+            file=config_file(ctx), pointer=key.pointer, expected=name, found="nothing",
+            fix=f'add "{name}": {suggestion}' if suggestion else f'add "{name}"',
+        )
+
+
+def mistyped(ctx: Context) -> Iterator[Finding]:
+    """KEY002: a value of a type that the release refuses, and nulls where none may stand."""
+    for trouble in ctx.binding.runtime.troubles:
+        if trouble.kind in ("mistyped", "unmappable"):
+            yield finding(
+                ctx, "KEY002", {"effect": "refused", **trouble.clause},
+                f"{trouble.key} is {show(trouble.found)}, where vLLM {ctx.release} expects {trouble.expected}: {trouble.clause.get('says', 'reading it raises')}.",
+                file=config_file(ctx), pointer=trouble.pointer, expected=trouble.expected, found=show(trouble.found),
+            )
+    for trouble_kind in ("null", "mistyped"):
+        for key in _broken(ctx, trouble_kind):
+            accepted = key.clause.get("type", "")
+            expected = "an integer, or what int() takes" if accepted == "to_int" else (accepted if isinstance(accepted, str) else " or ".join(accepted))
+            yield finding(
+                ctx, "KEY002", {"effect": "refused", **{k: v for k, v in key.clause.items() if k in ("source", "effect")}},
+                f"{key_place(key)} is {show(key.raw)}, where vLLM {ctx.release} expects {expected}: {_says(key.clause, key, trouble_kind)}.",
+                file=config_file(ctx), pointer=key.pointer, expected=expected, found=show(key.raw),
+            )
+    yield from clause_findings(ctx, "KEY002", ctx.binding.family.get("checks", {}))
+
+
+def misplaced(ctx: Context) -> Iterator[Finding]:
+    """KEY004: a key that stands where this release does not look, and nowhere that it does."""
+    for key in ctx.binding.keys.values():
+        if key.origin not in ("absent", "default") or key.clause.get("quiet_elsewhere") or key.trouble in ("null", "mistyped"):
+            continue
+        place = _elsewhere(ctx, key)
+        if place is None:
+            continue
+        pointer, value = place
+        if key.trouble == "" and (key.value is UNKNOWN or value == key.value):
+            continue
+        wanted = key_place(key)
+        stands = pointer.lstrip("/").replace("/", ".")
+        if key.trouble:
+            clause = {**key.clause, **key.clause.get("absent", {}), "source": key.clause.get("source")}
+            outcome = _says(key.clause, key, "absent")
+            yield finding(
+                ctx, "KEY004", clause, f"{stands} is not read by vLLM {ctx.release}, which looks for {wanted}: {outcome}.",
+                file=config_file(ctx), pointer=pointer, expected=wanted, found=stands, fix=f'move it: "{wanted}": {show(value)}',
+            )
+        else:
+            yield finding(
+                ctx, "KEY004", {**key.clause, "effect": "silent", "severity": key.clause.get("misplaced_severity", "warning")},
+                f"{stands} is {show(value)}, but vLLM {ctx.release} looks for {wanted}, does not find it and takes {show(key.value)}.",
+                file=config_file(ctx), pointer=pointer, expected=f"{wanted}: {show(value)}", found=f"{stands}: {show(value)}",
+                fix=f'write "{wanted}": {show(value)}',
+            )
+
+
+def misspelt(ctx: Context) -> Iterator[Finding]:
+    """KEY005: a key that nobody reads, spelt almost like one that the release misses."""
+    for key in ctx.binding.keys.values():
+        if key.origin not in ("absent", "default") or key.trouble in ("null", "mistyped") or (key.trouble == "" and not key.clause.get("alike")):
+            continue
+        if _elsewhere(ctx, key):
+            continue
+        place = _misspelt(ctx, key)
+        if place is None:
+            continue
+        pointer, value = place
+        wanted, stands = key_place(key), pointer.lstrip("/").replace("/", ".")
+        if key.trouble:
+            clause = {**key.clause, **key.clause.get("absent", {}), "source": key.clause.get("source")}
+            outcome = _says(key.clause, key, "absent")
+        else:
+            if value == key.value:
+                continue
+            clause = {**key.clause, "effect": "silent", "severity": "warning"}
+            outcome = f"it takes {show(key.value)} instead"
+        yield finding(
+            ctx, "KEY005", clause, f"{stands} is read by nobody; vLLM {ctx.release} looks for {wanted}: {outcome}.",
+            file=config_file(ctx), pointer=pointer, expected=wanted, found=stands, fix=f'rename it: "{wanted}": {show(value)}',
+        )
+
+
+def out_of_range(ctx: Context) -> Iterator[Finding]:
+    """KEY003: a value that the release refuses or cannot work with."""
+    flat = ctx.contract.get("flat", {}).get("checks", {}) if ctx.binding.dialect == "flat" else {}
+    if flat:
+        yield from clause_findings(FlatView(ctx), "KEY003", flat)  # type: ignore[arg-type]
+    yield from clause_findings(ctx, "KEY003", ctx.binding.family.get("checks", {}))
+
+
+class FlatView:
+    """The context with the parsed configuration's own names in scope, for checks that need no family."""
+
+    def __init__(self, ctx: Context) -> None:
+        self._ctx = ctx
+        self.binding = FlatScope(ctx)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._ctx, name)
+
+
+class FlatScope:
+    """Names: every key of the parsed configuration, null for what is not there."""
+
+    def __init__(self, ctx: Context) -> None:
+        self._binding = ctx.binding
+        self.needs_target = ctx.binding.needs_target
+        self.family: Mapping[str, Any] = {}
+
+    def get(self, name: str) -> Any:
+        """Return a configuration value, or one of the binding's namespaces."""
+        val = self._binding.runtime.values.get(name)
+        if val is not None:
+            return val.value
+        try:
+            return self._binding.namespace(name)
+        except KeyError:
+            return None
+
+    def call(self, name: str) -> Any:
+        """Return the binding's functions."""
+        return self._binding.call(name)
+
+    def pointer_of(self, at: str) -> tuple[str | None, str | None]:
+        """Return where a configuration key stands."""
+        val = self._binding.runtime.values.get(at)
+        return (val.pointer if val else f"/{at}"), None
+
+
+RULES = (
+    Rule(
+        "KEY001", "A key the release needs is missing",
+        "The loader reads the key by name and has no default for it, or the class that parses the file has none; the engine stops before it serves.",
+        "Write the key where the message says. Where the value follows from the weights, the fix gives it.",
+        "error", "refused", missing,
+        fires='a DSpark config.json without "markov_rank"', quiet='"markov_rank": 256 at the top level',
+    ),
+    Rule(
+        "KEY002", "A value has a type the release refuses",
+        "Strict configuration classes refuse a wrong JSON type while they parse; keys read later break where they are used. A null counts as a type: some look-ups stop at it instead of going on.",
+        "Write the type that the message names; leave a key out rather than writing null.",
+        "error", "refused", mistyped,
+        fires='"hidden_size": "4096"', quiet='"hidden_size": 4096',
+    ),
+    Rule(
+        "KEY003", "A value is out of the range the release accepts",
+        "The release checks the value, or cannot build the model from it.",
+        "Correct the value; the message says what is accepted.",
+        "error", "refused", out_of_range,
+        fires='"num_attention_heads": 32 with "num_key_value_heads": 6', quiet='"num_key_value_heads": 8',
+    ),
+    Rule(
+        "KEY004", "A key stands where the release does not look",
+        "Exporters nest keys under dflash_config that a release reads at the top level, or the other way round. The value is then not read: the engine stops for want of it, or takes a default without a word.",
+        "Move or copy the key to the place that the message names.",
+        "error", "refused", misplaced,
+        fires='"dflash_config": {"markov_rank": 256} and no top-level markov_rank', quiet='"markov_rank": 256 at the top level',
+    ),
+    Rule(
+        "KEY005", "A key is misspelt",
+        "A key that no loader reads stands in the file while a key of almost the same name is missed.",
+        "Rename it as the message says.",
+        "error", "refused", misspelt,
+        fires='"mask_token": 151669', quiet='"mask_token_id": 151669',
+    ),
+    Rule(
+        "KEY006", "A default is taken that may not fit the training",
+        "The release fills in a value for a key that is not there, and whether that is what the draft was trained with cannot be seen in the file.",
+        "Write the key with the value that was trained.",
+        "warning", "silent", clauses("KEY006"),
+        fires="a flat DSpark file without sample_from_anchor", quiet='"sample_from_anchor": true',
+    ),
+    Rule(
+        "KEY007", "A key is read by its truthiness",
+        "The value is used as a condition, so the string \"false\" and any other non-empty value count as true, and null counts as false.",
+        "Write a JSON boolean.",
+        "warning", "silent", clauses("KEY007"),
+        fires='"sample_from_anchor": "false"', quiet='"sample_from_anchor": false',
+    ),
+    Rule(
+        "KEY008", "A key that changes the forward pass is not read by this release",
+        "The draft was trained with a setting that this release does not know; it serves without it.",
+        "Serve the draft with a release that reads the key, or retrain without it.",
+        "warning", "silent", clauses("KEY008"),
+        fires="dflash_config.attention_value_scale under vLLM 0.30", quiet="the same file under vLLM 0.31",
+    ),
+)

@@ -1,0 +1,542 @@
+"""TEN: tensors that are missing, have no place, or have another size than the configuration says."""
+
+from __future__ import annotations
+
+import difflib
+import re
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dspark_lint.contract.expr import UNKNOWN, evaluate, names_in
+from dspark_lint.rules.base import Context, Rule, clause_findings, config_file, finding, key_place, plural, show
+
+
+if TYPE_CHECKING:
+    from dspark_lint.finding import Finding
+    from dspark_lint.inventory import Expected, Mismatch, Stray
+
+
+class Rename(NamedTuple):
+    """A missing tensor and the stray that is most likely it under another name."""
+
+    expected: Expected
+    stray: Stray
+
+
+def _outcome(ctx: Context, exp: Expected) -> Mapping[str, Any]:
+    """Return the clause that says what the release does when this tensor is missing."""
+    name = exp.clause.get("absent", "optional")
+    outcome: Mapping[str, Any] = ctx.binding.family.get("outcomes", {}).get(name, {}) if isinstance(name, str) else name
+    return outcome
+
+
+def _file_of(ctx: Context, disk: str) -> str:
+    return ctx.inventory.tensors[disk][0]
+
+
+def _dims(shape: Any) -> str:
+    return "[" + ", ".join("?" if d is UNKNOWN else str(d) for d in shape) + "]"
+
+
+def _layers(names: list[str], pattern: str) -> str:
+    """Return ``layers.{i}.x in 2 layers (0, 1)`` for a group of names of one pattern."""
+    if len(names) == 1:
+        return names[0]
+    before = pattern.index("{")
+    numbers = sorted({int(m.group()) for n in names if (m := re.match(r"\d+", n[before:]))})
+    listed = ", ".join(map(str, numbers[:6])) + (", …" if len(numbers) > 6 else "")
+    return f"{pattern} in {plural(len(numbers), 'layer')} ({listed})"
+
+
+def prefix_of(ctx: Context) -> str | None:
+    """Return a prefix that, taken off, gives most strays a place; None when there is no such prefix."""
+    strays = [s.canonical for s in ctx.inventory.strays if s.clause.get("effect") or s.clause.get("then") == "dropped"]
+    wanted = set(ctx.inventory.expected)
+    heads = Counter(s.split(".", 1)[0] + "." for s in strays if "." in s)
+    for head, number in heads.most_common(3):
+        homes = sum(1 for s in strays if s.startswith(head) and (s[len(head) :] in wanted or _fused_home(ctx, s[len(head) :])))
+        if homes >= 2 and homes >= number * 0.6:
+            return head
+    return None
+
+
+def _fused_home(ctx: Context, name: str) -> bool:
+    generic = re.sub(r"\d+", "{i}", name, count=1)
+    return generic in ctx.binding.family.get("fused", {})
+
+
+def layer_shift(ctx: Context) -> int | None:
+    """Return by how much the layer numbers on disk are shifted, when a shift explains every missing layer tensor."""
+    wanted = {exp.name for exp in ctx.inventory.missing}
+    strays = {s.canonical for s in ctx.inventory.strays}
+    first = sorted({int(m.group(1)) for s in strays if (m := re.match(r"layers\.(\d+)\.", s))})
+    if not first or not any(n.startswith("layers.") for n in wanted):
+        return None
+    for shift in first:
+        if shift == 0:
+            continue
+        moved = {re.sub(r"^layers\.(\d+)\.", lambda m: f"layers.{int(m.group(1)) - shift}.", s) for s in strays if s.startswith("layers.")}
+        if moved & wanted and not {n for n in wanted if n.startswith("layers.")} - moved:
+            return shift
+    return None
+
+
+def renames(ctx: Context) -> list[Rename]:
+    """Pair missing tensors with strays of the same shape and a similar name."""
+    pairs: list[Rename] = []
+    taken: set[str] = set()
+    strays = [s for s in ctx.inventory.strays if s.clause.get("effect") == "refused" or s.clause.get("then") == "dropped"]
+    for exp in ctx.inventory.missing:
+        best: tuple[float, Stray] | None = None
+        for stray in strays:
+            if stray.disk in taken:
+                continue
+            shape = ctx.inventory.tensors[stray.disk][1]["shape"]
+            if exp.shape is None or len(shape) != len(exp.shape) or any(w is not UNKNOWN and w != h for w, h in zip(exp.shape, shape, strict=True)):
+                continue
+            score = _likeness(exp.name, stray.canonical)
+            if score >= 0.55 and (best is None or score > best[0]):
+                best = (score, stray)
+        if best is not None:
+            taken.add(best[1].disk)
+            pairs.append(Rename(exp, best[1]))
+    return pairs
+
+
+def _likeness(wanted: str, found: str) -> float:
+    if re.findall(r"\.(\d+)\.", wanted) != re.findall(r"\.(\d+)\.", found):
+        return 0.0
+    tail = found.rpartition(".")[2] == wanted.rpartition(".")[2]
+    core_w, core_f = wanted.rpartition(".")[0] or wanted, found.rpartition(".")[0] or found
+    return difflib.SequenceMatcher(None, core_w, core_f).ratio() + (0.05 if tail else -0.2)
+
+
+class _Explained(NamedTuple):
+    """What one closer look at names already accounts for."""
+
+    missing: set[str]
+    strays: set[str]
+
+
+def explained(ctx: Context) -> _Explained:
+    """Return what TEN003 accounts for, so that TEN001 and TEN002 stay quiet about it."""
+    prefix = prefix_of(ctx)
+    if prefix:
+        strays = {s.disk for s in ctx.inventory.strays if s.canonical.startswith(prefix)}
+        return _Explained({e.name for e in ctx.inventory.missing}, strays)
+    shift = layer_shift(ctx)
+    if shift:
+        return _Explained(
+            {e.name for e in ctx.inventory.missing if e.name.startswith("layers.")},
+            {s.disk for s in ctx.inventory.strays if s.canonical.startswith("layers.")},
+        )
+    pairs = renames(ctx)
+    return _Explained({p.expected.name for p in pairs}, {p.stray.disk for p in pairs})
+
+
+def missing(ctx: Context) -> Iterator[Finding]:
+    """TEN001: a tensor that the loader has a place for is in no file it opens."""
+    known = explained(ctx)
+    groups: dict[tuple[str, str], list[Expected]] = {}
+    whole_layers = _whole_layers(ctx)
+    for exp in ctx.inventory.missing:
+        if exp.name in known.missing:
+            continue
+        outcome = exp.clause.get("absent")
+        layer = re.match(r"layers\.(\d+)\.", exp.name)
+        if layer and int(layer.group(1)) in whole_layers:
+            continue
+        groups.setdefault((exp.pattern, str(outcome)), []).append(exp)
+    if len(whole_layers) > 0 and not known.missing:
+        yield _layer_finding(ctx, whole_layers)
+    few = [g for g in groups.values() if g]
+    if len(few) > 8:
+        yield _many(ctx, [e for g in few for e in g])
+        return
+    for exps in few:
+        clause = {**_outcome(ctx, exps[0]), "source": exps[0].clause.get("absent_source") or _outcome(ctx, exps[0]).get("source")}
+        shape = exps[0].shape
+        where = _layers([e.name for e in exps], exps[0].pattern)
+        yield finding(
+            ctx, "TEN001", clause,
+            f"{where} {'is' if len(exps) == 1 else 'are'} missing; vLLM {ctx.release} expects {_dims(shape) if shape else 'it'}: {clause.get('says', '')}.",
+            tensor=exps[0].name if len(exps) == 1 else exps[0].pattern,
+            expected=f"{exps[0].pattern} {_dims(shape)}" if shape else exps[0].pattern, found="nothing", count=len(exps),
+        )
+
+
+def _whole_layers(ctx: Context) -> list[int]:
+    """Return layers of which every tensor is missing, when others are there."""
+    wanted: Counter[int] = Counter()
+    gone: Counter[int] = Counter()
+    for name, exp in ctx.inventory.expected.items():
+        if (m := re.match(r"layers\.(\d+)\.", name)) and exp.certain and exp.clause.get("absent", "optional") != "optional":
+            wanted[int(m.group(1))] += 1
+    for exp in ctx.inventory.missing:
+        if m := re.match(r"layers\.(\d+)\.", exp.name):
+            gone[int(m.group(1))] += 1
+    whole = sorted(layer for layer, number in gone.items() if number == wanted[layer] and number > 1)
+    return whole if len(whole) < len(wanted) else []
+
+
+def _worst(ctx: Context, exps: list[Expected]) -> Mapping[str, Any]:
+    outcomes = [_outcome(ctx, e) for e in exps]
+    return next((o for o in outcomes if o.get("effect") == "refused"), outcomes[0] if outcomes else {})
+
+
+def _layer_finding(ctx: Context, layers: list[int]) -> Finding:
+    exps = [e for e in ctx.inventory.missing if (m := re.match(r"layers\.(\d+)\.", e.name)) and int(m.group(1)) in layers]
+    clause = _worst(ctx, exps)
+    present = sorted({int(m.group(1)) for n in ctx.inventory.disk_of if (m := re.match(r"layers\.(\d+)\.", n))})
+    key = ctx.binding.keys.get("num_hidden_layers")
+    tail = bool(present) and layers == list(range(len(present), len(present) + len(layers)))
+    return finding(
+        ctx, "TEN001", clause,
+        f"every tensor of {plural(len(layers), 'layer')} ({', '.join(map(str, layers[:8]))}) is missing: num_hidden_layers is"
+        f" {show(ctx.binding.get('num_hidden_layers'))} and the files hold {plural(len(present), 'layer')}; vLLM {ctx.release}: {clause.get('says', '')}.",
+        file=config_file(ctx) if key else None, pointer=key.pointer if key else None, tensor="layers.{i}.*",
+        expected=f"{len(exps)} tensors", found="nothing", count=len(exps),
+        fix=f'"num_hidden_layers": {len(present)}, or export the missing layers' if tail else "export the missing layers",
+    )
+
+
+def _many(ctx: Context, exps: list[Expected]) -> Finding:
+    clause = _worst(ctx, exps)
+    sample = ", ".join(e.name for e in exps[:4])
+    return finding(
+        ctx, "TEN001", clause,
+        f"{len(exps)} of the {len(ctx.inventory.expected)} tensors that vLLM {ctx.release} expects are missing ({sample}, …): {clause.get('says', '')}.",
+        tensor=exps[0].name, expected=f"{len(ctx.inventory.expected)} tensors", found=f"{len(ctx.inventory.tensors)} tensors", count=len(exps),
+    )
+
+
+def unexpected(ctx: Context) -> Iterator[Finding]:
+    """TEN002: a tensor that the release refuses because it has no place for it."""
+    yield from _stray_groups(ctx, "TEN002", refused=True)
+
+
+def dropped(ctx: Context) -> Iterator[Finding]:
+    """TEN005: a tensor that the release throws away without a word."""
+    yield from _stray_groups(ctx, "TEN005", refused=False)
+
+
+def _stray_groups(ctx: Context, rule: str, *, refused: bool) -> Iterator[Finding]:
+    known = explained(ctx)
+    excess = excess_layers(ctx)
+    groups: dict[str, list[Stray]] = {}
+    for stray in ctx.inventory.strays:
+        effect = stray.clause.get("effect")
+        if stray.clause.get("then") == "ignored" or stray.clause.get("rule", rule) != rule or (effect == "refused") != refused:
+            continue
+        if stray.disk in known.strays or (refused and excess and re.match(r"layers\.\d+\.", stray.canonical)):
+            continue
+        groups.setdefault(stray.key, []).append(stray)
+    if refused and excess:
+        yield _excess_finding(ctx, excess)
+    for strays in groups.values():
+        yield _stray_finding(ctx, rule, strays)
+
+
+def _stray_finding(ctx: Context, rule: str, strays: list[Stray]) -> Finding:
+    clause = strays[0].clause
+    names = [s.disk for s in strays]
+    listed = ", ".join(show(n, 80) for n in names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    refused = clause.get("effect") == "refused"
+    told = "has no place in" if refused else "is thrown away by"
+    if len(names) > 1:
+        told = "have no place in" if refused else "are thrown away by"
+    close = difflib.get_close_matches(strays[0].canonical, list(ctx.inventory.expected), n=1, cutoff=0.8) if refused and len(names) == 1 else []
+    return finding(
+        ctx, rule, {"effect": "advice", **clause},
+        f"{listed} {told} the model that vLLM {ctx.release} builds: {clause.get('says', '')}.",
+        file=_file_of(ctx, names[0]), tensor=names[0], expected=close[0] if close else None,
+        found=_dims(ctx.inventory.tensors[names[0]][1]["shape"]), count=len(names),
+        fix=f"rename it to {close[0]}, if that is what it is" if close else clause.get("fix"),
+    )
+
+
+def excess_layers(ctx: Context) -> list[int]:
+    """Return the layers on disk at or past ``num_hidden_layers``, when the layers below are all there."""
+    count = ctx.binding.get("num_hidden_layers") if "num_hidden_layers" in ctx.binding.keys else UNKNOWN
+    if not isinstance(count, int) or any(e.name.startswith("layers.") for e in ctx.inventory.missing):
+        return []
+    numbers = sorted({int(m.group(1)) for s in ctx.inventory.strays if (m := re.match(r"layers\.(\d+)\.", s.canonical))})
+    return numbers if numbers and numbers == list(range(count, count + len(numbers))) else []
+
+
+def _excess_finding(ctx: Context, layers: list[int]) -> Finding:
+    strays = [s for s in ctx.inventory.strays if re.match(r"layers\.\d+\.", s.canonical)]
+    key = ctx.binding.keys["num_hidden_layers"]
+    total = layers[-1] + 1
+    return finding(
+        ctx, "TEN002", strays[0].clause,
+        f"the files hold layers 0 to {layers[-1]}, but {key_place(key)} is {show(key.value)}"
+        + (f" ({key.says})" if key.says else "") + f"; vLLM {ctx.release} refuses the rest: {strays[0].clause.get('says', '')}.",
+        file=config_file(ctx), pointer=key.pointer, tensor=strays[0].disk, expected=f"num_hidden_layers {total}", found=show(key.value),
+        count=len(strays), fix=f'"num_hidden_layers": {total}',
+    )
+
+
+def misnamed(ctx: Context) -> Iterator[Finding]:
+    """TEN003: tensors that are there under another name."""
+    prefix = prefix_of(ctx)
+    clause: Mapping[str, Any]
+    if prefix:
+        strays = [s for s in ctx.inventory.strays if s.canonical.startswith(prefix)]
+        clause = next((s.clause for s in strays if s.clause.get("effect") == "refused"), strays[0].clause)
+        yield finding(
+            ctx, "TEN003", {"effect": "refused", **clause},
+            f"{len(strays)} tensor names start with {prefix!r}, which vLLM {ctx.release} does not take off: {clause.get('says', '')}.",
+            file=_file_of(ctx, strays[0].disk), tensor=strays[0].disk, expected=strays[0].canonical[len(prefix) :], found=strays[0].disk,
+            count=len(strays), fix=f"take {prefix!r} off every tensor name",
+        )
+        return
+    shift = layer_shift(ctx)
+    if shift:
+        strays = [s for s in ctx.inventory.strays if s.canonical.startswith("layers.")]
+        clause = next((s.clause for s in strays if s.clause.get("effect") == "refused"), strays[0].clause)
+        yield finding(
+            ctx, "TEN003", {"effect": "refused", **clause},
+            f"layer numbers on disk start at {shift} where vLLM {ctx.release} expects the draft's own, from 0: {clause.get('says', '')}.",
+            file=_file_of(ctx, strays[0].disk), tensor=strays[0].disk, expected="layers.0.*", found=f"layers.{shift}.*",
+            count=len(strays), fix=f"subtract {shift} from every layer number",
+        )
+        return
+    groups: dict[tuple[str, str], list[Rename]] = {}
+    for pair in renames(ctx):
+        generic = re.sub(r"\d+", "{i}", pair.stray.canonical, count=1) if "{i}" in pair.expected.pattern else pair.stray.canonical
+        groups.setdefault((pair.expected.pattern, generic), []).append(pair)
+    for (pattern, generic), pairs in groups.items():
+        clause = pairs[0].stray.clause
+        if clause.get("effect") != "refused":
+            clause = {**_outcome(ctx, pairs[0].expected)}
+        yield finding(
+            ctx, "TEN003", clause,
+            f"{generic} has no place in the model that vLLM {ctx.release} builds, while {pattern} of the same shape is missing: {clause.get('says', '')}.",
+            file=_file_of(ctx, pairs[0].stray.disk), tensor=pairs[0].stray.disk, expected=pattern, found=generic, count=len(pairs),
+            fix=f"rename {generic} to {pattern}",
+        )
+
+
+class KeyFault(NamedTuple):
+    """One key of the configuration that explains a set of size mismatches."""
+
+    key: str
+    implied: int
+    mismatches: list[Mismatch]
+
+
+def key_faults(ctx: Context) -> list[KeyFault]:
+    """Find the keys whose value, were it another, would make mismatched tensors fit and break none that fits.
+
+    One wrong number in config.json shows in every layer; it is one fault.
+    """
+    inventory = ctx.inventory
+    left = list(inventory.mismatches)
+    faults: list[KeyFault] = []
+    mismatched = {m.disk for m in left}
+    while left:
+        votes: dict[tuple[str, int], list[Mismatch]] = {}
+        for mismatch in left:
+            for key, implied in _implied(ctx, mismatch):
+                votes.setdefault((key, implied), []).append(mismatch)
+        best: KeyFault | None = None
+        for (key, implied), group in votes.items():
+            if (best is None or len(group) > len(best.mismatches)) and not _contradicted(ctx, key, mismatched):
+                best = KeyFault(key, implied, group)
+        if best is None or (len(best.mismatches) < 2 and not _only_witness(ctx, best)):
+            return faults
+        faults.append(best)
+        left = [m for m in left if m not in best.mismatches]
+    return faults
+
+
+def _only_witness(ctx: Context, fault: KeyFault) -> bool:
+    """Whether one mismatch may accuse a key: the key is a default, or the tensor is the only one that shows it."""
+    origin = ctx.binding.keys[fault.key].origin
+    return origin in ("default", "absent")
+
+
+def _keys_of(ctx: Context, text: str) -> set[str]:
+    """Return the integer keys of the family that a dimension is made of."""
+    found: set[str] = set()
+    todo = list(names_in(text))
+    let = ctx.binding.family.get("let", {})
+    seen: set[str] = set()
+    while todo:
+        name = todo.pop()
+        if name in ctx.binding.keys:
+            if isinstance(ctx.binding.keys[name].value, int) and not isinstance(ctx.binding.keys[name].value, bool):
+                found.add(name)
+        elif name in let and name not in seen:
+            seen.add(name)
+            todo += names_in(let[name])
+    return found
+
+
+class _With:
+    """The family's scope with one key set to another value."""
+
+    def __init__(self, ctx: Context, key: str, value: int) -> None:
+        self._binding, self._key, self._value = ctx.binding, key, value
+
+    def get(self, name: str) -> Any:
+        """Return a name, the replaced key first; derived values are computed anew."""
+        if name == self._key:
+            return self._value
+        let = self._binding.family.get("let", {})
+        if name in let:
+            return evaluate(let[name], self)
+        return self._binding.get(name)
+
+    def call(self, name: str) -> Any:
+        """Return the binding's functions."""
+        return self._binding.call(name)
+
+
+def _implied(ctx: Context, mismatch: Mismatch) -> Iterator[tuple[str, int]]:
+    """Yield (key, value) pairs that would make every mismatched dimension of this tensor fit."""
+    shape = mismatch.expected.clause.get("shape", ())
+    candidates: dict[str, int] | None = None
+    for axis in mismatch.dims:
+        text = str(shape[axis])
+        here: dict[str, int] = {}
+        for key in _keys_of(ctx, text):
+            value = _solve(ctx, text, key, mismatch.found[axis])
+            if value is not None:
+                here[key] = value
+        candidates = here if candidates is None else {k: v for k, v in candidates.items() if here.get(k) == v}
+    yield from (candidates or {}).items()
+
+
+def _solve(ctx: Context, text: str, key: str, wanted: int) -> int | None:
+    """Solve a dimension, linear in the key, for the key."""
+    low, high = evaluate(text, _With(ctx, key, 1)), evaluate(text, _With(ctx, key, 2))
+    if not (isinstance(low, int) and isinstance(high, int)) or high == low:
+        return None
+    value, rest = divmod(wanted - low, high - low)
+    return value + 1 if rest == 0 and value + 1 > 0 and evaluate(text, _With(ctx, key, value + 1)) == wanted else None
+
+
+def _contradicted(ctx: Context, key: str, mismatched: set[str]) -> bool:
+    """Whether a tensor that fits today shows the key's present value to be right."""
+    for name, exp in ctx.inventory.expected.items():
+        disk = ctx.inventory.disk_of.get(name)
+        if disk is None or disk in mismatched or exp.shape is None:
+            continue
+        if any(key in _keys_of(ctx, str(t)) for t in exp.clause.get("shape", ())):
+            return True
+    return False
+
+
+def misshapen(ctx: Context) -> Iterator[Finding]:
+    """TEN004: a tensor of another size than the configuration gives it."""
+    faults = key_faults(ctx)
+    told = {m.disk for f in faults for m in f.mismatches}
+    yield from (_key_finding(ctx, fault) for fault in faults)
+    groups: dict[tuple[str, bool, tuple[int, ...]], list[Mismatch]] = {}
+    for mismatch in ctx.inventory.mismatches:
+        if mismatch.disk not in told:
+            groups.setdefault((mismatch.expected.pattern, mismatch.cut, mismatch.found), []).append(mismatch)
+    for (pattern, cut, found), group in groups.items():
+        clause = _loader_clause(ctx, group[0])
+        shape = group[0].expected.shape
+        assert shape is not None
+        where = _layers([m.expected.name for m in group], group[0].expected.pattern)
+        verb = "is" if len(group) == 1 else "are"
+        outcome = f"vLLM {ctx.release} cuts it to {_dims(shape)} without a word" if cut else f"vLLM {ctx.release} refuses it"
+        yield finding(
+            ctx, "TEN004", clause,
+            f"{where} {verb} {_dims(found)}, where the configuration gives {_dims(shape)}: {outcome}; {clause.get('says', '')}.",
+            effect="silent" if cut else "refused", file=_file_of(ctx, group[0].disk), tensor=group[0].disk if len(group) == 1 else pattern,
+            expected=_dims(shape), found=_dims(found), count=len(group), fix=_made_of(ctx, group[0]),
+        )
+
+
+def _made_of(ctx: Context, mismatch: Mismatch) -> str:
+    """Say which expression gives the expected size, so that the reader can tell which side is wrong."""
+    parts = []
+    for axis in mismatch.dims or range(len(mismatch.expected.clause.get("shape", ()))):
+        text = str(mismatch.expected.clause["shape"][axis])
+        keys = sorted(_keys_of(ctx, text))
+        values = ", ".join(f"{key_place(ctx.binding.keys[k])} = {show(ctx.binding.keys[k].value)}" for k in keys)
+        if values:
+            parts.append(f"dimension {axis} follows from {values}")
+    return "correct the tensor or the keys: " + "; ".join(parts) if parts else "export the tensor again"
+
+
+def _loader_clause(ctx: Context, mismatch: Mismatch) -> Mapping[str, Any]:
+    loader: Mapping[str, Any] = ctx.contract["parameter_loaders"][mismatch.expected.clause.get("loader", "plain")]
+    return loader
+
+
+def _key_finding(ctx: Context, fault: KeyFault) -> Finding:
+    key = ctx.binding.keys[fault.key]
+    cut = all(m.cut for m in fault.mismatches)
+    worst = next((m for m in fault.mismatches if not m.cut), fault.mismatches[0])
+    clause = _loader_clause(ctx, worst)
+    shape = worst.expected.shape
+    assert shape is not None
+    filled = key.origin in ("default", "absent")
+    stands = f"{key_place(key)} is not in the file and {key.says or 'counts as'} ({show(key.value)})" if filled else f"{key_place(key)} is {show(key.value)}"
+    outcome = "cuts them to size without a word" if cut else "refuses them"
+    return finding(
+        ctx, "TEN004", clause,
+        f"{stands}, but {plural(len(fault.mismatches), 'tensor')} say {fault.implied} ({worst.disk} is {_dims(worst.found)}, expected {_dims(shape)});"
+        f" vLLM {ctx.release} {outcome}.",
+        effect="silent" if cut else "refused", file=config_file(ctx), pointer=key.pointer, tensor=worst.disk,
+        expected=_dims(shape), found=_dims(worst.found), count=len(fault.mismatches), fix=f'"{key_place(key)}": {fault.implied}, if the weights are right',
+    )
+
+
+def conditional(ctx: Context) -> Iterator[Finding]:
+    """TEN006: tensors whose presence contradicts each other or a flag."""
+    yield from clause_findings(ctx, "TEN006", ctx.binding.family.get("checks", {}))
+
+
+RULES = (
+    Rule(
+        "TEN001", "A tensor is missing",
+        "Most draft loaders never notice that a parameter was not written: it keeps uninitialised memory (a norm keeps ones) and the draft serves noise at near-zero acceptance. Loaders that do check refuse the checkpoint.",
+        "Export the tensor, or correct the key that makes the loader expect it.",
+        "error", "silent", missing, ("family", "weights"),
+        fires="a draft without fc.weight", quiet="the same draft with it",
+    ),
+    Rule(
+        "TEN002", "A tensor has no place in the model",
+        "The loader looks every name up among the parameters of the model it built; one that is not there stops the load.",
+        "Rename the tensor, leave it out of the export, or correct the key that decides whether its module is built.",
+        "error", "refused", unexpected, ("family", "weights"),
+        fires="verifier_norm.weight in a Qwen3 DSpark draft", quiet="a draft without it",
+    ),
+    Rule(
+        "TEN003", "Tensors are there under another name",
+        "A prefix, an offset layer number or an old module name hides tensors from the loader.",
+        "Rename them as the message says.",
+        "error", "refused", misnamed, ("family", "weights"),
+        fires="model.layers.0.mlp.up_proj.weight", quiet="layers.0.mlp.up_proj.weight",
+    ),
+    Rule(
+        "TEN004", "A tensor's size contradicts the configuration",
+        "Too small a tensor, and any other size of a tensor that must be equal, stops the load. Too large a projection is worse: the loader takes a slice of the configured size and serves it without a word.",
+        "Correct the key that the message names, or export the tensor again.",
+        "error", "refused", misshapen, ("family", "weights"),
+        fires='"intermediate_size": 6144 over weights of 12288 rows', quiet='"intermediate_size": 12288',
+    ),
+    Rule(
+        "TEN005", "A tensor is thrown away",
+        "The release skips the tensor while it loads. If the draft was trained with it, it serves without.",
+        "Set the flag that builds its module, or leave the tensor out.",
+        "info", "advice", dropped, ("family", "weights"),
+        fires="confidence_head.proj.weight without enable_confidence_head", quiet='"enable_confidence_head": true',
+    ),
+    Rule(
+        "TEN006", "Tensors and flags contradict each other",
+        "A head whose tensors are only partly there, or are there although its flag is off.",
+        "Export the whole head or none of it, and set the flag accordingly.",
+        "error", "silent", conditional, ("family", "weights"),
+        fires="confidence_head.proj.weight without its bias", quiet="both",
+    ),
+)
