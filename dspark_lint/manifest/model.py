@@ -30,7 +30,7 @@ class Manifest:
     """Shard to its tensors, expanded, in the order listed."""
     shards: dict[str, dict[str, Any]]
     """Shard to ``metadata`` (the header's ``__metadata__``), ``order`` and ``header_bytes``, where they are not
-    ``{"format": "pt"}``, as safetensors writes it, and the least that holds the header."""
+    ``{"format": "pt"}``, the order of the safetensors library, and the least multiple of 8."""
     index: dict[str, Any] | None
     """``name`` and ``metadata`` of the index that lists every tensor; None when there is none."""
     values: dict[str, dict[str, Any]]

@@ -36,8 +36,9 @@ def snapshot(checkpoint_dir: str | Path, *, values: bool = False) -> dict[str, A
     """A manifest (its JSON document) of the checkpoint in `checkpoint_dir`.
 
     Takes the configuration files, the index, and of each safetensors file the header; of other files name and
-    size. With `values` the integer tables (vocabulary maps) come along. A broken file is kept as it begins, so
-    that what is made of the manifest is broken in the same way. Raises ManifestError when there is nothing there.
+    size. With `values` the integer tables (vocabulary maps) come along. A file that is broken, or whose header is
+    spelled in its own way, is kept as it begins, so that what is made of the manifest reads the same. Raises
+    ManifestError when there is nothing there.
     """
     root = Path(checkpoint_dir)
     entries, problems = list_directory(str(root))
@@ -57,10 +58,11 @@ def snapshot(checkpoint_dir: str | Path, *, values: bool = False) -> dict[str, A
     for entry in entries:
         if entry.kind == "file" and entry.name.endswith(".safetensors"):
             head = read_header(str(root), entry.name)
-            if head.fatal:
+            told = None if head.fatal else _shard(root, head)
+            if told is None:
                 files[entry.name] = _beginning(root, entry)
                 continue
-            rows, shard = _shard(root, head)
+            rows, shard = told
             document["tensors"][entry.name] = rows
             if shard:
                 shards[entry.name] = shard
@@ -79,8 +81,8 @@ def snapshot(checkpoint_dir: str | Path, *, values: bool = False) -> dict[str, A
     return document
 
 
-def _shard(root: Path, head: Header) -> tuple[list[list[Any]], dict[str, Any]]:
-    """The rows of one file, and what its header has that a plain one would not."""
+def _shard(root: Path, head: Header) -> tuple[list[list[Any]], dict[str, Any]] | None:
+    """The rows of one file, and what its header has that a plain one would not; None when rows cannot say it."""
     placed = sorted(head.tensors.items(), key=lambda item: (item[1]["data_offsets"][0], item[1]["data_offsets"][1]))
     tensors = [Tensor(name, entry["dtype"], tuple(entry["shape"])) for name, entry in placed]
     shard: dict[str, Any] = {}
@@ -90,10 +92,18 @@ def _shard(root: Path, head: Header) -> tuple[list[list[Any]], dict[str, Any]]:
         raw = file.read(head.data_start)
     if header(tensors, shard)[0] == raw:
         return collapse(tensors), shard
-    # Other hands wrote it: keep the order of the data, and the length of the header where it is padded further.
+    # Other hands wrote it: keep the order of the data and the length of the header.
     shard["order"] = "listed"
-    if len(header(tensors, shard)[0]) < len(raw):
+    if len(header(tensors, shard)[0]) != len(raw):
         shard["header_bytes"] = len(raw) - 8
+    try:
+        same = header(tensors, shard)[0] == raw
+    except ManifestError:
+        same = False
+    if not same and len(raw) <= MAX_HEAD:
+        return None
+    if not same:
+        shard.pop("header_bytes", None)
     return [[tensor.name, tensor.dtype, list(tensor.shape)] for tensor in tensors], shard
 
 

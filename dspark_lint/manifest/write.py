@@ -78,7 +78,8 @@ def header(tensors: Sequence[Tensor], shard: Mapping[str, Any]) -> tuple[bytes, 
     """The first 8 + N bytes of a file, each tensor's ``[begin, end)`` in the data, and the size of the data.
 
     Ordered as the safetensors library does, wide types first and then by name, unless ``shard["order"]`` is
-    ``listed``; padded with spaces to a multiple of 8, or to ``shard["header_bytes"]`` where that is longer.
+    ``listed``; padded with spaces to a multiple of 8, or to ``shard["header_bytes"]``. Raises ManifestError when
+    that does not hold the header.
     """
     if shard.get("order") != "listed":
         tensors = sorted(tensors, key=lambda tensor: (-_RANK[tensor.dtype], tensor.name))
@@ -92,7 +93,9 @@ def header(tensors: Sequence[Tensor], shard: Mapping[str, Any]) -> tuple[bytes, 
         entries[tensor.name] = {"dtype": tensor.dtype, "shape": tensor.shape, "data_offsets": (at, end)}
         at = end
     text = json.dumps(entries, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass")
-    length = max(len(text) + -len(text) % 8, shard.get("header_bytes", 0))
+    length = shard.get("header_bytes", len(text) + -len(text) % 8)
+    if length < len(text):
+        raise ManifestError(f"header_bytes is {length:,}, but the header of these tensors takes {len(text):,} bytes")
     return length.to_bytes(8, "little") + text.ljust(length), places, at
 
 
