@@ -1,7 +1,7 @@
 """One checkpoint directory: what lies in it, read once, on demand, and never judged."""
 
 # Plain os.path: pathlib would cost more to import than everything here.
-# ruff: noqa: PTH100, PTH112, PTH120
+# ruff: noqa: PTH100, PTH112, PTH113, PTH114, PTH120
 from __future__ import annotations
 
 import os
@@ -108,18 +108,21 @@ def _directory_of(given: str) -> str:
     try:
         if os.path.isdir(given):
             return os.path.abspath(given)
-        if given and os.path.lexists(given):
+        if os.path.isfile(given) or os.path.islink(given):
             return os.path.dirname(os.path.abspath(given))
+        exists = os.path.lexists(given)
     except ValueError as error:
         raise UsageError(f"{given!r} is no path: {error}") from None
-    raise UsageError(f"{given} does not exist")
+    if exists:
+        raise UsageError(f"{given} is neither a directory nor a file")
+    raise UsageError(f"{given} does not exist" if given else "the path of the checkpoint is empty")
 
 
 def find_checkpoints(path: str | os.PathLike[str]) -> tuple[Path, ...]:
     """The checkpoints at or below `path`, sorted.
 
     A directory with a config.json or a safetensors file is one, and nothing below it is looked at; the
-    directory of a file is taken as it is. Hidden directories and links to directories are passed over.
+    directory of a file is taken as it is. Hidden directories are passed over.
     Empty if there is none. Raises UsageError when nothing stands at `path`.
     """
     from pathlib import Path  # noqa: PLC0415 - see Checkpoint.root
@@ -129,14 +132,18 @@ def find_checkpoints(path: str | os.PathLike[str]) -> tuple[Path, ...]:
     if not os.path.isdir(given):
         return (Path(top),)
     found: list[str] = []
-    visited = 0
+    # Links to directories are followed, to each directory once.
+    seen: set[str] = set()
     level = [top]
     for _ in range(MAX_DEPTH + 1):
         below: list[str] = []
         for directory in level:
-            visited += 1
-            if visited > _MAX_DIRECTORIES or len(found) >= MAX_CHECKPOINTS:
+            real = os.path.realpath(directory)
+            if real in seen:
+                continue
+            if len(seen) == _MAX_DIRECTORIES or len(found) == MAX_CHECKPOINTS:
                 break
+            seen.add(real)
             is_one, inner = _look(directory)
             if is_one:
                 found.append(directory)
@@ -154,7 +161,7 @@ def _look(directory: str) -> tuple[bool, list[str]]:
             for entry in entries:
                 if entry.name == CONFIG or entry.name.endswith(".safetensors"):
                     return True, []
-                if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
+                if not entry.name.startswith(".") and entry.is_dir():
                     inner.append(entry.path)
     except OSError:
         return False, []

@@ -18,7 +18,7 @@ from dspark_lint.checkpoint import header_check
 from dspark_lint.checkpoint import problems as p
 from dspark_lint.checkpoint.dtypes import BITS
 from dspark_lint.checkpoint.files import open_regular, read_exactly, reason, sniff
-from dspark_lint.checkpoint.jsonfile import not_json, quoted_strings
+from dspark_lint.checkpoint.jsonfile import long_number, not_json, quoted_strings, refuse_unguarded, too_deep
 from dspark_lint.checkpoint.problems import Problem, quote
 
 
@@ -132,6 +132,9 @@ def _parse(raw: bytes, name: str) -> dict[str, Any] | Problem:
             f"the header of {quote(name)} holds more objects, arrays and values than any header of its length needs"
         )
         return Problem(p.TOO_LARGE, name, detail=detail, fatal=True)
+    unguarded = refuse_unguarded(raw, name, header_check.MAX_DEPTH)
+    if unguarded:
+        return unguarded
     try:
         value = _DECODER.decode(raw.decode("utf-8"))
     except header_check.Refused as refused:
@@ -144,12 +147,10 @@ def _parse(raw: bytes, name: str) -> dict[str, Any] | Problem:
     except json.JSONDecodeError as error:
         problem = not_json(error, name, p.HEADER_NOT_JSON)
         return problem._replace(detail=f"the header of {problem.detail}")
-    except ValueError as error:
-        return Problem(
-            p.BAD_NUMBER, name, detail=f"the header of {quote(name)} holds a number out of range: {error}", fatal=True
-        )
+    except ValueError:
+        return long_number(f"the header of {quote(name)}", name)
     except RecursionError:
-        return header_check.too_deep(name)
+        return too_deep(f"the header of {quote(name)}", name, header_check.MAX_DEPTH)
     if type(value) is not dict:
         detail = f"the header of {quote(name)} is not a JSON object"
         return Problem(p.NOT_OBJECT, name, detail=detail, expected="an object", found=p.show(value), fatal=True)

@@ -10,13 +10,17 @@ from typing import Any, Final
 
 from dspark_lint.checkpoint import problems as p
 from dspark_lint.checkpoint.dtypes import BITS
+from dspark_lint.checkpoint.jsonfile import too_deep
 from dspark_lint.checkpoint.problems import MAX_REPEATS, Problem, quote, show
 
 
 _U64: Final = (1 << 64) - 1
+_INTEGERS: Final = re.compile(rb"[\[,:\s]-0|[0-9]{20}")
 #: Levels of objects and arrays that the library's JSON reader goes down.
-_MAX_DEPTH: Final = 127
+MAX_DEPTH: Final = 127
 _FIELDS: Final = ("dtype", "shape", "data_offsets")
+#: Broken entries after which the rest of a header is not looked at any more.
+_ENOUGH: Final = 1_000
 # What Python's reader lets pass without a trace in the value: minus zero, and half a surrogate pair.
 _CARE: Final = re.compile(rb"[\[,:\s]-0|\\u[dD][89a-fA-F]")
 
@@ -44,13 +48,9 @@ def refuse_constant(word: str) -> Any:
 
 def needs_care(raw: bytes) -> bool:
     """Whether the bytes hold something that a parsed value no longer shows."""
-    return (b"-" in raw or b"\\" in raw) and _CARE.search(raw) is not None
-
-
-def too_deep(name: str) -> Problem:
-    """The problem of a header that is nested beyond what the library reads."""
-    detail = f"the header of {quote(name)} is nested more than {_MAX_DEPTH} levels deep"
-    return Problem(p.TOO_DEEP, name, detail=detail, fatal=True)
+    # Single bytes are found many times faster than pairs, and pairs than the pattern.
+    likely = (b"-" in raw and b"-0" in raw) or (b"\\" in raw and b"\\u" in raw)
+    return likely and _CARE.search(raw) is not None
 
 
 def _integer(text: str) -> int | float:
@@ -77,20 +77,20 @@ def check(
         written = json.loads(
             raw.decode("utf-8"),
             object_pairs_hook=Pairs,
-            parse_int=_integer,
+            parse_int=_integer if _INTEGERS.search(raw) else None,
             parse_float=_real,
             parse_constant=refuse_constant,
         )
     except Refused as refused:
         return {}, None, (refused.problem(name),)
     except RecursionError:
-        return {}, None, (too_deep(name),)
+        return {}, None, (too_deep(f"the header of {quote(name)}", name, MAX_DEPTH),)
     broken = _unreadable(written, name)
     if broken:
         return {}, None, (broken,)
     reader = _Reader(name)
     reader.read(written)
-    if not any(problem.fatal for problem in reader.problems):
+    if not reader.fatal:
         reader.cover(data_size)
     return reader.tensors, reader.metadata, reader.told()
 
@@ -101,8 +101,8 @@ def _unreadable(written: Pairs, name: str) -> Problem | None:
     depth = 0
     while level:
         depth += 1
-        if depth > _MAX_DEPTH:
-            return too_deep(name)
+        if depth > MAX_DEPTH:
+            return too_deep(f"the header of {quote(name)}", name, MAX_DEPTH)
         below: list[Any] = []
         for container in level:
             items = container
@@ -144,6 +144,8 @@ class _Reader:
         self.tensors: dict[str, dict[str, Any]] = {}
         self.metadata: dict[str, str] | None = None
         self.problems: list[Problem] = []
+        self.counts: dict[tuple[str, bool], int] = {}
+        self.fatal = 0
 
     def add(
         self,
@@ -155,30 +157,31 @@ class _Reader:
         found: str | None = None,
         fatal: bool = True,
     ) -> None:
-        self.problems.append(Problem(kind, self.name, None, tensor, detail, expected, found, fatal))
+        self.fatal += fatal
+        count = self.counts[kind, fatal] = self.counts.get((kind, fatal), 0) + 1
+        if count <= MAX_REPEATS:
+            self.problems.append(Problem(kind, self.name, None, tensor, detail, expected, found, fatal))
 
     def told(self) -> tuple[Problem, ...]:
-        """The problems, the many of one kind cut down to a few that say how many there are."""
-        counts: dict[tuple[str, bool], int] = {}
-        for problem in self.problems:
-            key = (problem.kind, problem.fatal)
-            counts[key] = counts.get(key, 0) + 1
+        """The problems; the last of a kind says how many more there are."""
         told: list[Problem] = []
         seen: dict[tuple[str, bool], int] = {}
         for problem in self.problems:
             key = (problem.kind, problem.fatal)
             seen[key] = seen.get(key, 0) + 1
-            more = counts[key] - MAX_REPEATS
-            if seen[key] < MAX_REPEATS or (seen[key] == MAX_REPEATS and more <= 0):
-                told.append(problem)
-            elif seen[key] == MAX_REPEATS:
+            more = self.counts[key] - MAX_REPEATS
+            if seen[key] == MAX_REPEATS and more > 0:
                 told.append(problem._replace(detail=f"{problem.detail} (and {more:,} more like it)"))
+            else:
+                told.append(problem)
         return tuple(told)
 
     def read(self, written: Pairs) -> None:
         """The entries one by one, the ones that a later entry of the same name replaces included."""
         metadata_seen = False
         for key, value in written:
+            if self.fatal >= _ENOUGH:
+                return
             if key == "__metadata__":
                 if metadata_seen:
                     self.add(p.DUPLICATE_KEY, f"`__metadata__` stands twice in the header of {quote(self.name)}")
@@ -217,7 +220,7 @@ class _Reader:
 
     def _entry(self, tensor: str, value: Any) -> dict[str, Any] | None:
         """One entry, valid in itself, or None."""
-        told = len(self.problems)
+        before = self.fatal
         fields: dict[str, Any] = {}
         if type(value) is Pairs:
             for key, item in value:
@@ -245,12 +248,10 @@ class _Reader:
                 found=", ".join(fields) and show(list(fields)),
             )
             return None
-        dtype = fields["dtype"] = self._dtype(tensor, fields["dtype"])
+        fields["dtype"] = self._dtype(tensor, fields["dtype"])
         self._shape(tensor, fields["shape"])
         self._offsets(tensor, fields["data_offsets"])
-        if dtype is None or any(problem.fatal for problem in self.problems[told:]):
-            return None
-        return fields
+        return fields if self.fatal == before else None
 
     def _dtype(self, tensor: str, value: Any) -> str | None:
         if type(value) is Pairs and len(value) == 1 and value[0][1] is None:

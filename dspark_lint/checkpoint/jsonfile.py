@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import sys
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,8 +28,12 @@ MAX_DOCUMENT = 32 * 1024 * 1024
 MAX_INDEX = 128 * 1024 * 1024
 #: Levels of nesting; beyond it, code that walks a value by recursion gets into trouble.
 MAX_DEPTH = 200
-#: Objects and arrays together: what bounds the memory that a document costs.
-MAX_CONTAINERS = 1_000_000
+#: Objects, arrays and their members together: what bounds the memory that a document costs.
+MAX_VALUES = 4_000_000
+_LARGE = 8_000_000
+# Python's own guards, as they are set unless somebody has moved them.
+_RECURSION = 3_000
+_DIGITS = 4_300
 
 
 class Document(NamedTuple):
@@ -83,11 +88,12 @@ def parse_document(raw: bytes, name: str) -> tuple[dict[str, Any] | None, tuple[
     if isinstance(text, Problem):
         return None, (text,)
     containers = raw.count(b"{") + raw.count(b"[")
-    if containers > MAX_CONTAINERS:
-        detail = f"{quote(name)} holds {containers:,} objects and arrays; more than {MAX_CONTAINERS:,} are not read"
+    if len(raw) > _LARGE and containers + raw.count(b",") > MAX_VALUES:
+        detail = f"{quote(name)} holds more than {MAX_VALUES:,} values"
         return None, (Problem(p.TOO_LARGE, name, detail=detail, fatal=True),)
-    if containers > MAX_DEPTH and depth_of(text) > MAX_DEPTH:
-        return None, (_too_deep(name),)
+    unguarded = refuse_unguarded(raw, name, MAX_DEPTH)
+    if unguarded:
+        return None, (unguarded,)
     odd: list[str] = []
 
     def note(word: str) -> float:
@@ -98,18 +104,16 @@ def parse_document(raw: bytes, name: str) -> tuple[dict[str, Any] | None, tuple[
         value = json.loads(text, parse_constant=note)
     except json.JSONDecodeError as error:
         return None, (sniff(name, raw[:512]) or not_json(error, name, p.NOT_JSON),)
-    except ValueError as error:
-        return None, (
-            Problem(
-                p.BAD_NUMBER, name, detail=f"{quote(name)} holds a number that cannot be read: {error}", fatal=True
-            ),
-        )
+    except ValueError:
+        return None, (long_number(quote(name), name),)
     except RecursionError:
-        return None, (_too_deep(name),)
+        return None, (too_deep(quote(name), name, MAX_DEPTH),)
     if not isinstance(value, dict):
         what = {list: "an array", str: "a string", type(None): "null", bool: "a boolean"}.get(type(value), "a number")
         detail = f"{quote(name)} holds {what} where a JSON object is expected"
         return None, (Problem(p.NOT_OBJECT, name, "", detail=detail, expected="an object", found=what, fatal=True),)
+    if containers > MAX_DEPTH and deeper_than(value, MAX_DEPTH):
+        return None, (too_deep(quote(name), name, MAX_DEPTH),)
     problems: list[Problem] = []
     if quoted_strings(raw) != count_strings(value):
         problems += _duplicates(text, name)
@@ -153,19 +157,55 @@ def not_json(error: json.JSONDecodeError, name: str, kind: str) -> Problem:
     )
 
 
-def depth_of(text: str) -> int:
-    """How deep objects and arrays are nested, brackets inside strings left out; takes unbalanced text too."""
-    import re  # noqa: PLC0415 - documents that need it are rare
+def refuse_unguarded(raw: bytes, name: str, max_depth: int) -> Problem | None:
+    """What Python's own limits on recursion and digits turn down, for processes that have raised or lifted them.
+
+    Without the limits a deep document ends in a crash and a long number in hours.
+    """
+    if sys.getrecursionlimit() > _RECURSION and _depth_written(raw) > max_depth:
+        return too_deep(quote(name), name, max_depth)
+    digits = getattr(sys, "get_int_max_str_digits", int)()
+    if not 0 < digits <= 10 * _DIGITS:
+        import re  # noqa: PLC0415 - see above
+
+        if re.search(rb"[0-9]{%d}" % (_DIGITS + 1), raw):
+            return long_number(quote(name), name)
+    return None
+
+
+def _depth_written(raw: bytes) -> int:
+    """How deep objects and arrays are nested, in text that need not be JSON."""
+    import re  # noqa: PLC0415 - see refuse_unguarded
 
     deepest = depth = 0
-    for token in re.finditer(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{]|[\]}]', text, re.DOTALL):
-        char = text[token.start()]
-        if char in "[{":
+    inside = False
+    for token in re.finditer(rb'\\.|["\[\]{}]', raw, re.DOTALL):
+        char = raw[token.start()]
+        if char == 0x22:
+            inside = not inside
+        elif inside or char == 0x5C:
+            continue
+        elif char in b"[{":
             depth += 1
             deepest = max(deepest, depth)
-        elif char != '"':
+        else:
             depth -= 1
     return deepest
+
+
+def deeper_than(value: Any, limit: int) -> bool:
+    """Whether objects and arrays of a parsed value are nested more than `limit` levels deep."""
+    level = [value]
+    for _ in range(limit):
+        level = [
+            item
+            for container in level
+            for item in (container.values() if isinstance(container, dict) else container)
+            if isinstance(item, (dict, list))
+        ]
+        if not level:
+            return False
+    return True
 
 
 def quoted_strings(raw: bytes) -> int:
@@ -227,16 +267,15 @@ def _duplicates(text: str, name: str) -> list[Problem]:
 def _nan_literals(value: Any, name: str, odd: list[str]) -> list[Problem]:
     found = [
         Problem(
-            p.NAN_LITERAL,
-            name,
-            pointer,
-            detail=f"{_word(item)} stands at {quote(pointer)}, which is not JSON",
-            found=_word(item),
+            p.NAN_LITERAL, name, pointer, detail=f"{_word(item)} at {quote(pointer)} is not JSON", found=_word(item)
         )
         for item, pointer in walk(value)
         # 1e999 reads as infinity too, but is JSON as it stands.
         if type(item) is float and not math.isfinite(item) and _word(item) in odd
     ]
+    if not found:
+        # It stood under a key that a later one of the same name replaced.
+        found = [Problem(p.NAN_LITERAL, name, detail=f"{odd[0]} is not JSON", found=odd[0])]
     return _clipped(found, name)
 
 
@@ -267,6 +306,13 @@ def walk(value: Any) -> Iterator[tuple[Any, str]]:
             stack.extend((item, f"{pointer}/{i}") for i, item in reversed(list(enumerate(top))))
 
 
-def _too_deep(name: str) -> Problem:
-    detail = f"{quote(name)} is nested more than {MAX_DEPTH} levels deep"
-    return Problem(p.TOO_DEEP, name, detail=detail, expected=f"at most {MAX_DEPTH} levels", fatal=True)
+def too_deep(what: str, name: str, limit: int) -> Problem:
+    """`what`, the document or header of the file `name`, is nested more than `limit` levels deep."""
+    detail = f"{what} is nested more than {limit} levels deep"
+    return Problem(p.TOO_DEEP, name, detail=detail, expected=f"at most {limit} levels", fatal=True)
+
+
+def long_number(what: str, name: str) -> Problem:
+    """`what`, the document or header of the file `name`, holds an integer that Python refuses to convert."""
+    detail = f"{what} holds an integer of more than {_DIGITS:,} digits"
+    return Problem(p.BAD_NUMBER, name, detail=detail, expected="a number", fatal=True)

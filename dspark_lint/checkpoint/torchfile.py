@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 
 from typing import NamedTuple
 
@@ -47,11 +48,7 @@ def read_torch_file(root: str, name: str) -> TorchFile:
         return TorchFile(name, opened.size, "unknown", (), (problem,))
     finally:
         os.close(opened.fd)
-    if head[:1] == b"\x80" and head[1:2] in b"\x01\x02\x03\x04\x05" and len(head) > 1:
-        if opened.size < 32 or not _ends_well(root, name, opened.size):
-            detail = f"{quote(name)} begins as a pickle and is cut off"
-            problem = Problem(p.TRUNCATED_DATA, name, detail=detail, fatal=True)
-            return TorchFile(name, opened.size, "legacy", (), (problem,))
+    if head[:1] == b"\x80" and head[1:2] in (b"\x01", b"\x02", b"\x03", b"\x04", b"\x05"):
         return TorchFile(name, opened.size, "legacy", (), ())
     if not head:
         problem = Problem(p.EMPTY, name, detail=f"{quote(name)} is empty", fatal=True)
@@ -59,11 +56,6 @@ def read_torch_file(root: str, name: str) -> TorchFile:
         detail = f"{quote(name)} is neither a zip archive nor a pickle, so no file of torch.save"
         problem = sniff(name, head) or Problem(p.OTHER_FORMAT, name, detail=detail, fatal=True)
     return TorchFile(name, opened.size, "unknown", (), (problem,))
-
-
-def _ends_well(root: str, name: str, size: int) -> bool:
-    del root, name
-    return size >= 32
 
 
 def _zip(fd: int, size: int, name: str) -> TorchFile:
@@ -74,22 +66,26 @@ def _zip(fd: int, size: int, name: str) -> TorchFile:
         return TorchFile(name, size, "zip", (), (Problem(p.TOO_LARGE, name, detail=detail, fatal=True),))
     try:
         with open(fd, "rb", closefd=False) as stream, zipfile.ZipFile(stream) as archive:
-            members = [(item.filename, item.file_size, item.compress_type) for item in archive.infolist()]
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, EOFError, OverflowError) as error:
+            members = archive.infolist()
+    except (
+        zipfile.BadZipFile,
+        OSError,
+        ValueError,
+        NotImplementedError,
+        EOFError,
+        OverflowError,
+        struct.error,
+    ) as error:
         detail = f"{quote(name)} is a zip archive that is cut off or damaged: {error}"
         return TorchFile(name, size, "zip", (), (Problem(p.TRUNCATED_DATA, name, detail=detail, fatal=True),))
-    storages = tuple(
-        sorted(
-            (member.rpartition("/")[2], length)
-            for member, length, _ in members
-            if "/data/" in member and not member.endswith("/")
-        )
-    )
+    # archive/data/0, archive/data/1, ...
+    found = [m for m in members if m.filename.split("/")[-2:-1] == ["data"] and not m.is_dir()]
+    storages = tuple(sorted((m.filename.rpartition("/")[2], m.file_size) for m in found))
     problems: list[Problem] = []
-    if not any(member.endswith("data.pkl") for member, _, _ in members):
+    if not any(m.filename.rpartition("/")[2] == "data.pkl" for m in members):
         detail = f"{quote(name)} is a zip archive without data.pkl, so no file of torch.save"
-        problems.append(Problem(p.OTHER_FORMAT, name, detail=detail, fatal=True))
-    elif any(length > size for _, length in storages):
-        detail = f"{quote(name)} announces more bytes of data than the file has"
+        problems.append(Problem(p.OTHER_FORMAT, name, detail=detail, found="another zip archive", fatal=True))
+    elif any(m.header_offset + m.compress_size > size for m in found):
+        detail = f"{quote(name)} lists more bytes of data than the file has"
         problems.append(Problem(p.TRUNCATED_DATA, name, detail=detail, fatal=True))
     return TorchFile(name, size, "zip", storages, tuple(problems))
