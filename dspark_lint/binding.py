@@ -6,6 +6,9 @@ Binding applies the contract's clauses to this file set and judges nothing. What
 
 from __future__ import annotations
 
+import fnmatch
+import re
+
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -57,6 +60,11 @@ def _family(release_key: str, name: str, contract_id: int) -> dict[str, Any]:  #
 _CONTRACTS: dict[int, Mapping[str, Any]] = {}
 
 
+@lru_cache(maxsize=256)
+def _glob(pattern: str) -> Callable[[str], Any]:
+    return re.compile(fnmatch.translate(pattern)).match
+
+
 def ordered(clauses: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
     """Return clauses by their ``order``, then as they stand in the file."""
     return sorted(((k, v) for k, v in clauses.items() if v), key=lambda kv: kv[1].get("order", 50))
@@ -73,7 +81,7 @@ class Binding:
         path: str,
         serve: Mapping[str, Any] | None,
         target: Target | None,
-        head_names: list[str],
+        tensors: Mapping[str, tuple[str, dict[str, Any]]],
     ) -> None:
         self.contract = contract
         self.release: str = contract["release"]
@@ -82,7 +90,7 @@ class Binding:
         self.target = target
         self.serve = {**(serve or {}), "given": serve is not None}
         self.classes = load_classes(contract["transformers"])
-        self.head_names = head_names
+        self.tensors = tensors
         self.inventory: Inventory | None = None
         self._memo: dict[str, Any] = {}
         self._busy: set[str] = set()
@@ -188,13 +196,15 @@ class Binding:
                 if origin in values and values[origin].value is not None and (key not in values or values[key].value is None):
                     values[key] = values[origin]
             self.runtime = self.runtime._replace(values=values)
-            if isinstance(rewritten, list) and rewritten != names:
+            if isinstance(rewritten, list) and (rewritten != names or "outcome" in clause):
                 steps.append(clause)
                 names = rewritten
         self._memo["architectures"] = names
         known = self.contract["architectures"]
-        first = next((n for n in names if n in known), None)
-        return Route(written, tuple(names), tuple(steps), first, known[first].get("family") if first else None)
+        registry = self.contract["registry"]
+        elsewhere = {**registry.get("others", {}), **registry.get("other_drafts", {})}
+        first = next((n for n in names if n in known or n in elsewhere), None)
+        return Route(written, tuple(names), tuple(steps), first, known.get(first, {}).get("family") if first else None)
 
     # -- keys ----------------------------------------------------------------------------------------------------
 
@@ -308,7 +318,7 @@ class Binding:
         if name == "architectures":
             return self.architectures()
         if name == "tensor_heads":
-            return self.head_names
+            return sorted({n.split(".", 1)[0] for n in self.tensors})
         if name == "layer_types_allowed":
             return self.classes.get("layer_types_allowed", [])
         if name == "architecture":
@@ -339,11 +349,14 @@ class Binding:
             return lambda key: key in self.keys and self.keys[key].origin in ("file", "derived")
         if name == "present":
             return lambda path: (val := self.lookup(path)) is not None and val.origin == "file"
-        inventory = self.inventory
-        if name in {"has_tensor", "any_tensor", "dim", "shape", "dtype", "on_disk", "count_tensors"}:
-            if inventory is None:
-                return lambda *_a: UNKNOWN
-            return getattr(inventory, name)  # type: ignore[no-any-return]
+        if name == "any_tensor":
+            return lambda pattern: any(map(_glob(pattern), self.tensors))
+        if name == "count_tensors":
+            return lambda pattern: sum(1 for n in self.tensors if _glob(pattern)(n))
+        if name == "on_disk":
+            return lambda tensor: tensor in self.tensors
+        if name in {"has_tensor", "dim", "shape", "dtype"}:
+            return getattr(self.inventory, name) if self.inventory is not None else lambda *_a: UNKNOWN
         return None
 
     def pointer_of(self, at: str) -> tuple[str | None, str | None]:

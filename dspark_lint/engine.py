@@ -41,7 +41,7 @@ def judge(
     binding: Binding | None = None
     if isinstance(config, dict):
         binding = Binding(
-            contract, config, path=str(checkpoint.root), serve=serve, target=target, head_names=_heads(selection)
+            contract, config, path=str(checkpoint.root), serve=serve, target=target, tensors=selection.tensors
         )
         ctx._binding = binding  # noqa: SLF001 - see above
         if binding.family and _weights_readable(selection):
@@ -67,11 +67,6 @@ def judge(
         judged=bool(binding is None or binding.family or any(f.effect == "refused" for f in findings)),
     )
     return result, binding
-
-
-def _heads(selection: Selection) -> list[str]:
-    """Return the distinct first components of the tensor names: enough to see what kind of draft this is."""
-    return sorted({name.split(".", 1)[0] for name in selection.tensors})
 
 
 def _weights_readable(selection: Selection) -> bool:
@@ -129,7 +124,8 @@ def _quiet(findings: list[Finding]) -> list[Finding]:
 def _scope_notes(binding: Binding, contract: Mapping[str, Any]) -> list[tuple[str, str]]:
     notes: list[tuple[str, str]] = []
     if not binding.family and binding.route.architecture:
-        why = contract["architectures"][binding.route.architecture].get("out_of_scope", "this draft family has no contract")
+        known = contract["architectures"].get(binding.route.architecture, {})
+        why = known.get("out_of_scope", "it is no DSpark or DFlash draft, so nothing here speaks of its keys and tensors")
         notes.append((binding.route.architecture, why))
     if binding.inventory is not None and binding.inventory.untold:
         notes.append(("tensors", f"no clause speaks of {binding.inventory.untold[0]}"))

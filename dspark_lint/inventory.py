@@ -6,11 +6,9 @@ loader would refuse it or cut it.
 
 from __future__ import annotations
 
-import fnmatch
 import re
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dspark_lint.binding import ordered
@@ -83,20 +81,6 @@ class Inventory:
     def has_tensor(self, name: str) -> bool:
         """Whether a tensor of that (canonical) name is in the files."""
         return name in self.disk_of
-
-    def on_disk(self, name: str) -> bool:
-        """Whether a tensor of exactly that name is in the files."""
-        return name in self.tensors
-
-    def any_tensor(self, pattern: str) -> bool:
-        """Whether any tensor's name on disk matches the glob."""
-        match = _glob(pattern)
-        return any(match(name) for name in self.tensors)
-
-    def count_tensors(self, pattern: str) -> int:
-        """Count the tensors whose name on disk matches the glob."""
-        match = _glob(pattern)
-        return sum(1 for name in self.tensors if match(name))
 
     def shape(self, name: str) -> Any:
         """Return the shape of a tensor; `UNKNOWN` when it is not there."""
@@ -261,11 +245,6 @@ def _substitute(pattern: str, exp: Expected) -> str:
     number = re.match(r"\d+", exp.name[before:])
     assert number is not None
     return pattern.replace(exp.pattern[before : after + 1], number.group())
-
-
-@lru_cache(maxsize=256)
-def _glob(pattern: str) -> Callable[[str], Any]:
-    return re.compile(fnmatch.translate(pattern)).match
 
 
 def _renamed(name: str, renames: list[tuple[str, str, bool]]) -> str:

@@ -39,9 +39,6 @@ def unknown_architecture(ctx: Context) -> Iterator[Finding]:
     route = binding.route
     if route.architecture is not None or (not route.resolved and not binding.runtime.complete and binding.mapping is None):
         return
-    others = set(ctx.contract.get("registry", {}).get("others", ()))
-    if binding.method in ctx.contract["methods"].get("unrouted", ()) and any(n in others for n in route.resolved):
-        return
     clause = ctx.contract["registry"]["unknown"]
     step = route.steps[-1] if route.steps else None
     written = _listed(route.written)
@@ -119,7 +116,16 @@ def method_must_be_said(ctx: Context) -> Iterator[Finding]:
 def served_as_something_else(ctx: Context) -> Iterator[Finding]:
     """ARC005: the serve flags, or the path, make the release serve the draft by another method."""
     binding = ctx.binding
-    if binding.method_inferred or not binding.family:
+    if binding.method_inferred:
+        return
+    fallback = ctx.contract["methods"].get("fallback_outcome")
+    if fallback and binding.method == ctx.contract["methods"]["fallback"] and binding.route.architecture:
+        yield finding(
+            ctx, "ARC005", fallback, f"served without a method that fits, vLLM {ctx.release} takes this draft for method {binding.method}: {fallback['says']}.",
+            expected="a method", found=binding.method, fix="give the method in --speculative-config",
+        )
+        return
+    if not binding.family:
         return
     wanted = binding.family.get("methods", [binding.family.get("method")])
     if binding.method in wanted:
@@ -162,6 +168,11 @@ def serve_flags(ctx: Context) -> Iterator[Finding]:
     tokens = serve.get("num_speculative_tokens")
     if serve["given"] and tokens is not None and (not isinstance(tokens, int) or isinstance(tokens, bool) or tokens <= 0):
         yield finding(ctx, "ARC008", clause, f"num_speculative_tokens is {show(tokens)}: {clause['says']}.", expected="a positive integer", found=show(tokens))
+    fields = ctx.contract["serve"].get("fields")
+    for field in serve if fields and serve["given"] else ():
+        if field not in fields and field != "given":
+            clause = ctx.contract["serve"]["unknown_field"]
+            yield finding(ctx, "ARC008", clause, f"the speculative config has a field {show(field)} that vLLM {ctx.release} does not know: {clause['says']}.", expected="a field of SpeculativeConfig", found=show(field))
     if serve["given"] and ctx.binding.method not in ctx.contract["methods"]["known"]:
         clause = ctx.contract["methods"]["unsupported"]
         yield finding(ctx, "ARC008", clause, f"method {show(ctx.binding.method)} is not one that vLLM {ctx.release} has: {clause['says']}.", expected=", ".join(ctx.contract["methods"]["known"]), found=show(ctx.binding.method))

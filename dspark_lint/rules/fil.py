@@ -84,7 +84,8 @@ def nothing_to_load(ctx: Context) -> Iterator[Finding]:
     """FIL005: no file that the release would load."""
     selection = ctx.selection
     clause = ctx.contract["files"]["none"]
-    emptied = selection.kind is not None and not selection.files and not selection.missing and not _index_fatal(ctx)
+    tolerated = ctx.contract["files"]["index"]["missing_shard"]["effect"] != "refused"
+    emptied = selection.kind is not None and not selection.files and (tolerated or not selection.missing) and not _index_fatal(ctx)
     if selection.kind is None or emptied:
         patterns = ", ".join(s["pattern"] for s in ctx.contract["files"]["sets"].values())
         why = "the index names none of the weight files that are here" if emptied else f"no file matches {patterns}"
