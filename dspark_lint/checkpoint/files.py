@@ -83,18 +83,25 @@ def _entry(item: os.DirEntry[str]) -> FileEntry:
     return FileEntry(item.name, status.st_size if kind == "file" else 0, kind)
 
 
+def written_outside(name: str) -> bool:
+    """Whether `name` is, as it is written, no path below a directory."""
+    if "/" not in name and "\\" not in name and ":" not in name:
+        return name in {"..", "."}
+    if os.path.isabs(name) or name.startswith(("/", "\\")) or os.path.splitdrive(name)[0]:
+        return True
+    return ".." in name.replace("\\", "/").split("/")
+
+
 def leads_out(root: str, name: str) -> bool:
     """Whether `name`, taken relative to `root`, is no path inside it.
 
     A link in the place of the last part is followed by every loader and is how download caches store files;
     only what stands before it, ``..`` and absolute paths can lead out.
     """
-    if "/" not in name and "\\" not in name and ":" not in name:
-        return name in {"..", "."}
-    if os.path.isabs(name) or name.startswith(("/", "\\")) or os.path.splitdrive(name)[0]:
+    if written_outside(name):
         return True
-    if ".." in name.replace("\\", "/").split("/"):
-        return True
+    if "/" not in name:
+        return False
     try:
         top = os.path.realpath(root)
         return os.path.commonpath((top, os.path.realpath(os.path.join(root, os.path.dirname(name))))) != top

@@ -19,7 +19,7 @@ from dspark_lint.checkpoint import problems as p
 from dspark_lint.checkpoint.dtypes import BITS
 from dspark_lint.checkpoint.files import open_regular, read_exactly, reason, sniff
 from dspark_lint.checkpoint.jsonfile import long_number, not_json, quoted_strings, refuse_unguarded, too_deep
-from dspark_lint.checkpoint.problems import Problem, quote
+from dspark_lint.checkpoint.problems import Problem, count, quote
 
 
 if TYPE_CHECKING:
@@ -65,7 +65,9 @@ def read_header(root: str, name: str) -> Header:
     try:
         head = read_exactly(fd, 0, 8)
         if len(head) < 8:
-            kind, what = (p.EMPTY, "is empty") if not head else (p.HEADER_TRUNCATED, f"has only {len(head)} bytes")
+            kind, what = (
+                (p.EMPTY, "is empty") if not head else (p.HEADER_TRUNCATED, f"has only {count(len(head), 'byte')}")
+            )
             detail = f"{quote(name)} {what}; a safetensors file begins with 8 bytes that give the length of its header"
             return _refused(name, size, Problem(kind, name, detail=detail, fatal=True))
         length = int.from_bytes(head, "little")
@@ -201,7 +203,7 @@ def _bad_length(name: str, length: int, size: int) -> Problem:
         why = f"more than the {MAX_HEADER:,} that safetensors reads"
     else:
         why = f"but the file has only {size:,}"
-    detail = f"the first 8 bytes of {quote(name)} announce a header of {length:,} bytes, {why}"
+    detail = f"the first 8 bytes of {quote(name)} announce a header of {count(length, 'byte')}, {why}"
     return Problem(
         p.HEADER_LENGTH,
         name,

@@ -11,7 +11,7 @@ from typing import Any, Final
 from dspark_lint.checkpoint import problems as p
 from dspark_lint.checkpoint.dtypes import BITS
 from dspark_lint.checkpoint.jsonfile import too_deep
-from dspark_lint.checkpoint.problems import MAX_REPEATS, Problem, quote, show
+from dspark_lint.checkpoint.problems import MAX_REPEATS, Problem, count, quote, show
 
 
 _U64: Final = (1 << 64) - 1
@@ -158,8 +158,8 @@ class _Reader:
         fatal: bool = True,
     ) -> None:
         self.fatal += fatal
-        count = self.counts[kind, fatal] = self.counts.get((kind, fatal), 0) + 1
-        if count <= MAX_REPEATS:
+        times = self.counts[kind, fatal] = self.counts.get((kind, fatal), 0) + 1
+        if times <= MAX_REPEATS:
             self.problems.append(Problem(kind, self.name, None, tensor, detail, expected, found, fatal))
 
     def told(self) -> tuple[Problem, ...]:
@@ -305,12 +305,12 @@ class _Reader:
             self._size(tensor, entry, end - begin)
             position, previous = end, tensor
         if position < data_size:
-            detail = f"{data_size - position:,} bytes of {quote(self.name)} follow the data of the last tensor"
+            detail = f"{quote(self.name)} has {count(data_size - position, 'byte')} after the data of its last tensor"
             self.add(p.TRAILING_BYTES, detail, expected=f"{position} bytes of data", found=f"{data_size} bytes")
         elif position > data_size:
             cut = next(t for t in order if self.tensors[t]["data_offsets"][1] > data_size)
             detail = (
-                f"{quote(self.name)} ends {position - data_size:,} bytes before the data of its tensors does; "
+                f"{quote(self.name)} ends {count(position - data_size, 'byte')} before the data of its tensors does; "
                 f"{quote(cut)} is the first tensor that is cut"
             )
             self.add(p.TRUNCATED_DATA, detail, cut, expected=f"{position} bytes of data", found=f"{data_size} bytes")
@@ -318,8 +318,8 @@ class _Reader:
     def _misplaced(self, tensor: str, begin: int, position: int, previous: str) -> None:
         after = f"tensor {quote(previous)} ends at {position:,}" if previous else "the data begins at 0"
         if begin > position:
-            gap = f"{begin - position:,} bytes before tensor {quote(tensor)} belong to none"
-            detail = f"{gap}: it begins at {begin:,}, {after}"
+            gap = count(begin - position, "byte")
+            detail = f"tensor {quote(tensor)} begins at byte {begin:,} of the data, {gap} late: {after}"
             self.add(p.GAP, detail, tensor, expected=f"begin {position}", found=f"begin {begin}")
             return
         detail = f"tensor {quote(tensor)} begins at byte {begin:,} of the data, inside another: {after}"
@@ -338,10 +338,10 @@ class _Reader:
             detail = f"{what} has a size that does not fit 64 bits"
             self.add(p.SHAPE_OVERFLOW, detail, tensor, found=show(shape))
         elif bits % 8:
-            detail = f"{what} takes {bits:,} bits, which is no whole number of bytes"
+            detail = f"{what} takes {count(bits, 'bit')}, which is no whole number of bytes"
             self.add(p.SIZE_MISMATCH, detail, tensor, expected="a multiple of 8 bits", found=f"{bits} bits")
         elif bits // 8 != size:
-            detail = f"{what} needs {bits // 8:,} bytes, but its data_offsets give it {size:,}"
+            detail = f"{what} needs {count(bits // 8, 'byte')}, but its data_offsets give it {size:,}"
             self.add(p.SIZE_MISMATCH, detail, tensor, expected=f"{bits // 8} bytes", found=f"{size} bytes")
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from dspark_lint.checkpoint import problems as p
-from dspark_lint.checkpoint.files import leads_out
+from dspark_lint.checkpoint.files import leads_out, written_outside
 from dspark_lint.checkpoint.problems import MAX_REPEATS, Problem, pointer_to, quote, show
+
+
+#: Distinct files of an index beyond which links on the way to them are not followed.
+MAX_LOOKED_AT: Final = 10_000
 
 
 def check_index(value: dict[str, Any], name: str, root: str) -> tuple[Problem, ...]:
@@ -43,7 +47,10 @@ def check_index(value: dict[str, Any], name: str, root: str) -> tuple[Problem, .
     ]
     if len(wrong) > MAX_REPEATS:
         found[-1] = found[-1]._replace(detail=f"{found[-1].detail} (and {len(wrong) - MAX_REPEATS:,} more like it)")
-    out = [file for file in sorted(files) if leads_out(root, file)]
+    if len(files) > MAX_LOOKED_AT:
+        out = sorted(filter(written_outside, files))
+    else:
+        out = sorted(file for file in files if leads_out(root, file))
     for file in out[:MAX_REPEATS]:
         key = next(key for key, value in weight_map.items() if value == file)
         more = sum(value == file for value in weight_map.values()) - 1
@@ -59,4 +66,6 @@ def check_index(value: dict[str, Any], name: str, root: str) -> tuple[Problem, .
                 show(file),
             )
         )
+    if len(out) > MAX_REPEATS:
+        found[-1] = found[-1]._replace(detail=f"{found[-1].detail} (and {len(out) - MAX_REPEATS:,} more files)")
     return tuple(found)

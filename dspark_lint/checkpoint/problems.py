@@ -165,6 +165,11 @@ def _show(value: object, room: int) -> str:
     return str(value)
 
 
+def count(number: int, thing: str) -> str:
+    """``1 byte``, ``2,000 bytes``."""
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
 def pointer_to(*parts: object) -> str:
     """The RFC 6901 pointer through `parts`, each a key or an array index."""
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
