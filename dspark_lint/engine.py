@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dspark_lint.binding import Binding
 from dspark_lint.finding import SEVERITIES, Finding, Result
 from dspark_lint.inventory import Inventory
-from dspark_lint.rules import REGISTRY
-from dspark_lint.rules.base import Context
+from dspark_lint.rules import REGISTRY, Rule
+from dspark_lint.rules.base import Context, clause_findings
 from dspark_lint.selection import Selection, select
 
 
@@ -87,7 +87,7 @@ def _run(ctx: Context) -> tuple[list[Finding], list[str], list[tuple[str, str]]]
         checked.append(rule.id)
         if covered and rule.id.startswith(covered):
             continue
-        for found in rule.check(ctx):
+        for found in _all(ctx, rule):
             subject = (found.rule[:3], found.file, found.pointer or found.tensor, found.found or "")
             if found.pointer and subject in seen:
                 continue
@@ -96,6 +96,12 @@ def _run(ctx: Context) -> tuple[list[Finding], list[str], list[tuple[str, str]]]
             if rule.id in _COVERS and found.effect == "refused":
                 covered = _COVERS[rule.id]
     return _quiet(findings), checked, unchecked
+
+
+def _all(ctx: Context, rule: Rule) -> Iterator[Finding]:
+    yield from rule.check(ctx)
+    if ctx.have("family"):
+        yield from clause_findings(ctx, rule.id, ctx.binding.family.get("checks", {}))
 
 
 #: When one of these fires, the rules of the named families would only repeat its consequences.

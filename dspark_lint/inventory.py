@@ -74,7 +74,8 @@ class Inventory:
         self.strays: list[Stray] = []
         self.untold: list[str] = []
         """Names that no clause speaks of."""
-        self.supplied_fused: dict[str, str] = {}
+        self.fused_found: tuple[str, ...] = ()
+        """Canonical names of fused tensors on disk that stand for their parts."""
 
     # -- functions of the expression language --------------------------------------------------------------------
 
@@ -104,6 +105,7 @@ class Inventory:
         self._expand()
         fused = self._expand_fused()
         accounted = set(self.expected) | set(fused)
+        self.fused_found = tuple(fused)
         for name, exp in self.expected.items():
             disk = self.disk_of.get(name)
             if disk is not None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from dspark_lint.contract.expr import evaluate
-from dspark_lint.rules.base import Context, Rule, clauses, config_file, fill, finding, show
+from dspark_lint.rules.base import Context, Rule, config_file, fill, finding, in_contract, show
 
 
 if TYPE_CHECKING:
@@ -176,7 +176,6 @@ def serve_flags(ctx: Context) -> Iterator[Finding]:
     if serve["given"] and ctx.binding.method not in ctx.contract["methods"]["known"]:
         clause = ctx.contract["methods"]["unsupported"]
         yield finding(ctx, "ARC008", clause, f"method {show(ctx.binding.method)} is not one that vLLM {ctx.release} has: {clause['says']}.", expected=", ".join(ctx.contract["methods"]["known"]), found=show(ctx.binding.method))
-    yield from clauses("ARC008")(ctx)
 
 
 RULES = (

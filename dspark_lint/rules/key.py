@@ -12,9 +12,9 @@ from dspark_lint.rules.base import (
     Context,
     Rule,
     clause_findings,
-    clauses,
     config_file,
     finding,
+    in_contract,
     key_place,
     show,
 )
@@ -142,7 +142,6 @@ def mistyped(ctx: Context) -> Iterator[Finding]:
                 f"{key_place(key)} is {show(key.raw)}, where vLLM {ctx.release} expects {expected}: {_says(key.clause, key, trouble_kind)}.",
                 file=config_file(ctx), pointer=key.pointer, expected=expected, found=show(key.raw),
             )
-    yield from clause_findings(ctx, "KEY002", ctx.binding.family.get("checks", {}))
 
 
 def misplaced(ctx: Context) -> Iterator[Finding]:
@@ -205,7 +204,6 @@ def out_of_range(ctx: Context) -> Iterator[Finding]:
     flat = ctx.contract.get("flat", {}).get("checks", {}) if ctx.binding.dialect == "flat" else {}
     if flat:
         yield from clause_findings(FlatView(ctx), "KEY003", flat)  # type: ignore[arg-type]
-    yield from clause_findings(ctx, "KEY003", ctx.binding.family.get("checks", {}))
 
 
 class FlatView:
@@ -287,21 +285,21 @@ RULES = (
         "KEY006", "A default is taken that may not fit the training",
         "The release fills in a value for a key that is not there, and whether that is what the draft was trained with cannot be seen in the file.",
         "Write the key with the value that was trained.",
-        "warning", "silent", clauses("KEY006"),
+        "warning", "silent", in_contract,
         fires="a flat DSpark file without sample_from_anchor", quiet='"sample_from_anchor": true',
     ),
     Rule(
         "KEY007", "A key is read by its truthiness",
         "The value is used as a condition, so the string \"false\" and any other non-empty value count as true, and null counts as false.",
         "Write a JSON boolean.",
-        "warning", "silent", clauses("KEY007"),
+        "warning", "silent", in_contract,
         fires='"sample_from_anchor": "false"', quiet='"sample_from_anchor": false',
     ),
     Rule(
         "KEY008", "A key that changes the forward pass is not read by this release",
         "The draft was trained with a setting that this release does not know; it serves without it.",
         "Serve the draft with a release that reads the key, or retrain without it.",
-        "warning", "silent", clauses("KEY008"),
+        "warning", "silent", in_contract,
         fires="dflash_config.attention_value_scale under vLLM 0.30", quiet="the same file under vLLM 0.31",
     ),
 )

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dspark_lint.contract.expr import UNKNOWN, evaluate, names_in
-from dspark_lint.rules.base import Context, Rule, clause_findings, config_file, finding, key_place, plural, show
+from dspark_lint.rules.base import Context, Rule, config_file, finding, in_contract, key_place, plural, show
 
 
 if TYPE_CHECKING:
@@ -491,9 +491,17 @@ def _key_finding(ctx: Context, fault: KeyFault) -> Finding:
     )
 
 
-def conditional(ctx: Context) -> Iterator[Finding]:
-    """TEN006: tensors whose presence contradicts each other or a flag."""
-    yield from clause_findings(ctx, "TEN006", ctx.binding.family.get("checks", {}))
+def fused_on_disk(ctx: Context) -> Iterator[Finding]:
+    """TEN007: projections that are fused on disk already."""
+    fused = {n for n in ctx.inventory.fused_found}
+    if fused:
+        first = sorted(fused)[0]
+        yield finding(
+            ctx, "TEN007", {"effect": "advice", "severity": "warning", "source": ctx.binding.family.get("loader")},
+            f"{plural(len(fused), 'tensor')} ({first}, …) hold fused projections; vLLM {ctx.release} happens to take them, but the published form of this family is split, and other readers drop them.",
+            file=_file_of(ctx, ctx.inventory.disk_of[first]), tensor=ctx.inventory.disk_of[first], expected="q_proj, k_proj, v_proj; gate_proj, up_proj", found=first, count=len(fused),
+            fix="write the projections one by one",
+        )
 
 
 RULES = (
@@ -536,7 +544,14 @@ RULES = (
         "TEN006", "Tensors and flags contradict each other",
         "A head whose tensors are only partly there, or are there although its flag is off.",
         "Export the whole head or none of it, and set the flag accordingly.",
-        "error", "silent", conditional, ("family", "weights"),
+        "error", "silent", in_contract, ("family", "weights"),
         fires="confidence_head.proj.weight without its bias", quiet="both",
+    ),
+    Rule(
+        "TEN007", "Projections are fused on disk",
+        "The runtime fuses q, k, v and gate, up while it loads, from tensors that are split on disk; a file that is fused already is taken by some readers and dropped by others.",
+        "Write the projections one by one.",
+        "warning", "advice", fused_on_disk, ("family", "weights"),
+        fires="layers.0.self_attn.qkv_proj.weight", quiet="layers.0.self_attn.q_proj.weight and its siblings",
     ),
 )

@@ -5,16 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from dspark_lint.rules.base import Context, Rule, clause_findings, clauses, finding, show
+from dspark_lint.rules.base import Context, Rule, finding, in_contract, show
 
 
 if TYPE_CHECKING:
     from dspark_lint.finding import Finding
-
-
-def vocabulary(ctx: Context) -> Iterator[Finding]:
-    """TGT001: the vocabularies and what ships for them."""
-    yield from clause_findings(ctx, "TGT001", ctx.binding.family.get("checks", {}))
 
 
 def stray_map(ctx: Context) -> Iterator[Finding]:
@@ -27,16 +22,15 @@ def stray_map(ctx: Context) -> Iterator[Finding]:
                 tensor=stray.disk, expected="no mapping", found=stray.disk, fix="leave d2t and t2d out of the export, or correct draft_vocab_size",
             )
             return
-    yield from clause_findings(ctx, "TGT002", ctx.binding.family.get("checks", {}))
 
 
 RULES = (
-    Rule("TGT001", "The vocabularies do not fit what ships", "A reduced draft vocabulary needs its own lm_head and a d2t table; a larger input vocabulary needs its own embed_tokens. What is missing is shared with the target, cut, or left as it was allocated.", "Ship the tensors, or make the vocabularies equal.", "error", "refused", vocabulary, ("family", "weights"), fires="draft_vocab_size 32000 without d2t", quiet="d2t and lm_head.weight of 32000 rows"),
+    Rule("TGT001", "The vocabularies do not fit what ships", "A reduced draft vocabulary needs its own lm_head and a d2t table; a larger input vocabulary needs its own embed_tokens. What is missing is shared with the target, cut, or left as it was allocated.", "Ship the tensors, or make the vocabularies equal.", "error", "refused", in_contract, ("family", "weights"), fires="draft_vocab_size 32000 without d2t", quiet="d2t and lm_head.weight of 32000 rows"),
     Rule("TGT002", "A vocabulary mapping that has no place", "With equal vocabularies the model has no draft_id_to_target_id, and loading d2t into it fails.", "Leave d2t out, or correct draft_vocab_size.", "error", "refused", stray_map, ("family", "weights"), fires="d2t beside draft_vocab_size equal to the target's", quiet="no d2t"),
-    Rule("TGT003", "The hidden sizes do not fit", "Shared embeddings and heads have the target's width; fc takes the target's hidden states.", "Declare target_hidden_size and ship what cannot be shared.", "error", "refused", clauses("TGT003"), ("family",), fires="hidden_size 2048 beside a target of 4096 without embed_tokens", quiet="embed_tokens.weight of the draft's own"),
-    Rule("TGT004", "Tap layers that the target does not have", "Hidden states are captured only for layers that exist, once each and in layer order; fc is then handed fewer features than it takes.", "List distinct layers of this target, in increasing order.", "error", "refused", clauses("TGT004"), ("family",), fires="target_layer_ids up to 33 on a target of 32 layers", quiet="ids below 32"),
-    Rule("TGT005", "The mask token is outside the embedding", "Masked slots are embedded like any token; an id past the rows is an out-of-range look-up.", "Use an id below the rows of the embedding that serves.", "error", "silent", clauses("TGT005"), ("family",), fires="mask_token_id equal to vocab_size", quiet="vocab_size - 1"),
-    Rule("TGT006", "Rope differs from the target's", "The draft is fed the target's positions; theta, scaling and layout must be those it was trained with, usually the target's.", "Write the rope parameters that were trained.", "warning", "silent", clauses("TGT006"), ("family",), fires="rope_theta 10000 beside a target of 1000000", quiet="equal rope parameters"),
-    Rule("TGT007", "The draft's context is shorter than the target's", "The draft's rotary table has max_position_embeddings rows.", "Write the target's max_position_embeddings.", "warning", "silent", clauses("TGT007"), ("family",), fires="max_position_embeddings 4096 beside a target of 40960", quiet="40960"),
-    Rule("TGT008", "The draft names another target", "A draft is trained on one target's hidden states; the fields that name it contradict the target given.", "Pair the draft with its own target.", "warning", "silent", clauses("TGT008"), ("family",), fires="verifier architecture LlamaForCausalLM with a Qwen3 target", quiet="the verifier's own config"),
+    Rule("TGT003", "The hidden sizes do not fit", "Shared embeddings and heads have the target's width; fc takes the target's hidden states.", "Declare target_hidden_size and ship what cannot be shared.", "error", "refused", in_contract, ("family",), fires="hidden_size 2048 beside a target of 4096 without embed_tokens", quiet="embed_tokens.weight of the draft's own"),
+    Rule("TGT004", "Tap layers that the target does not have", "Hidden states are captured only for layers that exist, once each and in layer order; fc is then handed fewer features than it takes.", "List distinct layers of this target, in increasing order.", "error", "refused", in_contract, ("family",), fires="target_layer_ids up to 33 on a target of 32 layers", quiet="ids below 32"),
+    Rule("TGT005", "The mask token is outside the embedding", "Masked slots are embedded like any token; an id past the rows is an out-of-range look-up.", "Use an id below the rows of the embedding that serves.", "error", "silent", in_contract, ("family",), fires="mask_token_id equal to vocab_size", quiet="vocab_size - 1"),
+    Rule("TGT006", "Rope differs from the target's", "The draft is fed the target's positions; theta, scaling and layout must be those it was trained with, usually the target's.", "Write the rope parameters that were trained.", "warning", "silent", in_contract, ("family",), fires="rope_theta 10000 beside a target of 1000000", quiet="equal rope parameters"),
+    Rule("TGT007", "The draft's context is shorter than the target's", "The draft's rotary table has max_position_embeddings rows.", "Write the target's max_position_embeddings.", "warning", "silent", in_contract, ("family",), fires="max_position_embeddings 4096 beside a target of 40960", quiet="40960"),
+    Rule("TGT008", "The draft names another target", "A draft is trained on one target's hidden states; the fields that name it contradict the target given.", "Pair the draft with its own target.", "warning", "silent", in_contract, ("family",), fires="verifier architecture LlamaForCausalLM with a Qwen3 target", quiet="the verifier's own config"),
 )
