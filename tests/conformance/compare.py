@@ -20,9 +20,9 @@ from pathlib import Path
 
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parents[1])]
+sys.path[:0] = [str(HERE.parent), str(HERE.parents[1])]
 
-from recorded import CORPORA, OUTCOMES, Case, Comparison, compare, exempt, read_corpus, read_exceptions  # noqa: E402
+from conformance.recorded import CORPORA, OUTCOMES, Case, Comparison, compare, exempt, read_corpus, read_exceptions  # noqa: E402
 
 
 def options() -> argparse.Namespace:
