@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from dspark_lint.checkpoint.files import FileEntry, list_directory
 from dspark_lint.checkpoint.header import Header, read_header
 from dspark_lint.checkpoint.jsonfile import Document, read_document
+from dspark_lint.checkpoint.problems import quote
 from dspark_lint.checkpoint.torchfile import TorchFile, read_torch_file
 from dspark_lint.checkpoint.values import read_values
 from dspark_lint.errors import UsageError
@@ -105,17 +106,13 @@ def open_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
 
 
 def _directory_of(given: str) -> str:
-    try:
-        if os.path.isdir(given):
-            return os.path.abspath(given)
-        if os.path.isfile(given) or os.path.islink(given):
-            return os.path.dirname(os.path.abspath(given))
-        exists = os.path.lexists(given)
-    except ValueError as error:
-        raise UsageError(f"{given!r} is no path: {error}") from None
-    if exists:
-        raise UsageError(f"{given} is neither a directory nor a file")
-    raise UsageError(f"{given} does not exist" if given else "the path of the checkpoint is empty")
+    if os.path.isdir(given):
+        return os.path.abspath(given)
+    if os.path.isfile(given) or os.path.islink(given):
+        return os.path.dirname(os.path.abspath(given))
+    if os.path.lexists(given):
+        raise UsageError(f"{quote(given, 1000)} is neither a directory nor a file")
+    raise UsageError(f"{quote(given, 1000)} does not exist" if given else "the path of the checkpoint is empty")
 
 
 def find_checkpoints(path: str | os.PathLike[str]) -> tuple[Path, ...]:

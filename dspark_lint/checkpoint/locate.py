@@ -12,6 +12,8 @@ from typing import Final
 _STRING: Final = r'"[^"\\]*(?:\\.[^"\\]*)*"'
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _KEY: Final = re.compile(rf"[ \t\r\n]*({_STRING})[ \t\r\n]*:[ \t\r\n]*", re.DOTALL)
+_COLON: Final = re.compile(r"[ \t\r\n]*:")
+_MAP: Final = re.compile(r'"weight_map"[ \t\r\n]*:[ \t\r\n]*\{')
 _SCALAR: Final = re.compile(rf"{_STRING}|[^\s,\]}}{{\[\"]+", re.DOTALL)
 _TOKEN: Final = re.compile(rf"{_STRING}|[\[\]{{}}]", re.DOTALL)
 #: Texts longer than this are first searched for the key as it would be written.
@@ -41,16 +43,27 @@ def _line_column(text: str, offset: int) -> tuple[int, int]:
 
 
 def _quick(text: str, parts: list[str]) -> int | None:
-    """The offset of the key of an index entry, if that key is written once and nowhere else."""
+    """The offset of the key of an index entry, if it is plain to see; None leaves the matter open."""
     if len(text) < _LONG or len(parts) != 2 or parts[0] != "weight_map":
         return None
     for written in dict.fromkeys((json.dumps(parts[1]), json.dumps(parts[1], ensure_ascii=False))):
         offset = text.find(written)
-        if offset < 0:
-            continue
-        after = _SPACE.match(text, offset + len(written))
-        alone = text.find(written, offset + 1) < 0
-        return offset if alone and after and text.startswith(":", after.end()) else None
+        if offset >= 0:
+            break
+    else:
+        return None
+    opening = _MAP.search(text, 0, offset)
+    # Written once, as a key, in the one map at the top, with nothing between the brace and it but a flat list.
+    if (
+        opening
+        and text.find(written, offset + 1) < 0
+        and _COLON.match(text, offset + len(written))
+        and text.find('"weight_map"', opening.end()) < 0
+        and text.count("{", 0, opening.end()) - text.count("}", 0, opening.end()) == 2
+        and text.find("{", opening.end(), offset) < 0
+        and text.find("}", opening.end(), offset) < 0
+    ):
+        return offset
     return None
 
 

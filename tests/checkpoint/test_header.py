@@ -129,7 +129,10 @@ TOLD: dict[str, tuple[Any, int, list[tuple[str, str | None, str, bool]]]] = {
             (
                 "truncated-data",
                 "b",
-                "`m.safetensors` ends 3,000 bytes before the data of its tensors does; `b` is the first tensor that is cut",
+                (
+                    "`m.safetensors` ends 3,000 bytes before the data of its tensors does; `b` is the first tensor "
+                    "that is cut"
+                ),
                 True,
             )
         ],
@@ -151,8 +154,10 @@ TOLD: dict[str, tuple[Any, int, list[tuple[str, str | None, str, bool]]]] = {
             (
                 "header-not-json",
                 None,
-                "the header of `m.safetensors` is not JSON: Expecting property name enclosed in double quotes at line 1, "
-                "column 2",
+                (
+                    "the header of `m.safetensors` is not JSON: Expecting property name enclosed in double quotes at "
+                    "line 1, column 2"
+                ),
                 True,
             )
         ],
@@ -206,14 +211,18 @@ TOLD: dict[str, tuple[Any, int, list[tuple[str, str | None, str, bool]]]] = {
         [("header-not-json", None, "the header of `m.safetensors` holds half a surrogate pair in `\\ud800`", True)],
     ),
     "duplicate, equal": (
-        b'{"a": {"dtype": "U8", "shape": [], "data_offsets": [0, 1]},'
-        b' "a": {"dtype": "U8", "shape": [], "data_offsets": [0, 1]}}',
+        (
+            b'{"a": {"dtype": "U8", "shape": [], "data_offsets": [0, 1]},'
+            b' "a": {"dtype": "U8", "shape": [], "data_offsets": [0, 1]}}'
+        ),
         1,
         [("duplicate-key", "a", "tensor `a` stands twice in the header with the same content", False)],
     ),
     "duplicate, different": (
-        b'{"a": {"dtype": "I8", "shape": [], "data_offsets": [0, 1]},'
-        b' "a": {"dtype": "U8", "shape": [], "data_offsets": [0, 1]}}',
+        (
+            b'{"a": {"dtype": "I8", "shape": [], "data_offsets": [0, 1]},'
+            b' "a": {"dtype": "U8", "shape": [], "data_offsets": [0, 1]}}'
+        ),
         1,
         [("duplicate-key", "a", "tensor `a` stands twice in the header and differs; the last one counts", False)],
     ),
@@ -229,8 +238,10 @@ TOLD: dict[str, tuple[Any, int, list[tuple[str, str | None, str, bool]]]] = {
             (
                 "bad-entry",
                 "\x1b[31m" + "x" * 300,
-                f"the entry of tensor `\\x1b[31m{'x' * 55}…{'x' * 59}` is 5, not an object with dtype, shape and "
-                "data_offsets",
+                (
+                    f"the entry of tensor `\\x1b[31m{'x' * 55}…{'x' * 59}` is 5, not an object with dtype, shape and "
+                    "data_offsets"
+                ),
                 True,
             )
         ],
