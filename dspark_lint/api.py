@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dspark_lint import __version__
-from dspark_lint.contract.load import load_raw
+from dspark_lint.contract.model import load_contract
 from dspark_lint.contract.releases import resolve
 from dspark_lint.engine import judge
 from dspark_lint.finding import CheckpointReport, Report
@@ -58,7 +58,7 @@ def lint_checkpoint(
     results = []
     dialect: str | None = None
     for release in releases:
-        result, binding = judge(checkpoint, load_raw(release, extra), target=target, serve=serve, selected=select, deep=deep)
+        result, binding = judge(checkpoint, load_contract(release, extra), target=target, serve=serve, selected=select, deep=deep)
         results.append(result)
         if binding is not None:
             dialect = binding.dialect

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dspark_lint import runtime_config as rc
 from dspark_lint.contract.expr import UNKNOWN, evaluate, names_in
-from dspark_lint.contract.load import family_mapping, load_classes
 from dspark_lint.errors import ContractError
 
 
 if TYPE_CHECKING:
+    from dspark_lint.contract.model import Contract
     from dspark_lint.inventory import Inventory
     from dspark_lint.target import Target
 
@@ -52,14 +52,6 @@ class Route(NamedTuple):
     family: str | None
 
 
-@lru_cache(maxsize=64)
-def _family(release_key: str, name: str, contract_id: int) -> dict[str, Any]:  # noqa: ARG001 - part of the key
-    return family_mapping(_CONTRACTS[contract_id], name)
-
-
-_CONTRACTS: dict[int, Mapping[str, Any]] = {}
-
-
 @lru_cache(maxsize=256)
 def _glob(pattern: str) -> Callable[[str], Any]:
     return re.compile(fnmatch.translate(pattern)).match
@@ -75,7 +67,7 @@ class Binding:
 
     def __init__(
         self,
-        contract: Mapping[str, Any],
+        contract: Contract,
         config: Mapping[str, Any],
         *,
         path: str,
@@ -84,12 +76,12 @@ class Binding:
         tensors: Mapping[str, tuple[str, dict[str, Any]]],
     ) -> None:
         self.contract = contract
-        self.release: str = contract["release"]
+        self.release = contract.release
         self.config = config
         self.path = path
         self.target = target
         self.serve = {**(serve or {}), "given": serve is not None}
-        self.classes = load_classes(contract["transformers"])
+        self.classes = contract.classes
         self.tensors = tensors
         self.inventory: Inventory | None = None
         self._memo: dict[str, Any] = {}
@@ -100,13 +92,15 @@ class Binding:
         architectures = config.get("architectures")
         self.written = tuple(a for a in architectures if isinstance(a, str)) if isinstance(architectures, list) else ()
         self.dialect, self.mapping = self._dialect()
+        base = contract["dialects"][self.dialect].get("base")
+        self.own = config.get(base) if base else config
+        """The mapping that the model's own keys stand in: the file, or its layer block in the speculators dialect."""
         self.runtime = self._runtime()
         self.method, self.method_clause, self.method_inferred = self._method()
         self.route = self._route()
         self.family: Mapping[str, Any] = {}
         if self.route.family:
-            _CONTRACTS[id(contract)] = contract
-            self.family = _family(self.release, self.route.family, id(contract))
+            self.family = contract.family(self.route.family)
             self.keys = {name: self._key(name, clause) for name, clause in self.family.get("keys", {}).items()}
 
     # -- dialect, method, architecture ---------------------------------------------------------------------------
@@ -304,6 +298,8 @@ class Binding:
     def namespace(self, name: str) -> Any:
         if name == "config":
             return self.config
+        if name == "own":
+            return self.own
         if name == "serve":
             return self.serve
         if name == "target":
@@ -365,7 +361,7 @@ class Binding:
             return at, None
         if at.startswith("tensor:"):
             return None, at[7:]
-        if at == "serve":
+        if at in ("serve", "target"):
             return None, None
         if at in self.keys:
             return self.keys[at].pointer, None

@@ -17,12 +17,13 @@ from dspark_lint.selection import Selection, select
 
 if TYPE_CHECKING:
     from dspark_lint.checkpoint import Checkpoint
+    from dspark_lint.contract.model import Contract
     from dspark_lint.target import Target
 
 
 def judge(
     checkpoint: Checkpoint,
-    contract: Mapping[str, Any],
+    contract: Contract,
     *,
     target: Target | None = None,
     serve: Mapping[str, Any] | None = None,
@@ -127,7 +128,7 @@ def _quiet(findings: list[Finding]) -> list[Finding]:
     return findings
 
 
-def _scope_notes(binding: Binding, contract: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _scope_notes(binding: Binding, contract: Contract) -> list[tuple[str, str]]:
     notes: list[tuple[str, str]] = []
     if not binding.family and binding.route.architecture:
         known = contract["architectures"].get(binding.route.architecture, {})

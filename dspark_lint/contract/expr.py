@@ -114,6 +114,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "contains": lambda s, p: isinstance(s, str) and p in s,
     "lower": lambda s: s.lower() if isinstance(s, str) else s,
     "glob": lambda s, p: isinstance(s, str) and fnmatch.fnmatchcase(s, p),
+    "basename": lambda s: s.rstrip("/").rpartition("/")[2] if isinstance(s, str) else s,
     "ceil_div": lambda a, b: -(-a // b),
     "known": lambda v: v is not UNKNOWN,
 }

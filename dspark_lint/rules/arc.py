@@ -58,7 +58,7 @@ def _method_that_loads(ctx: Context) -> str | None:
     for name in ctx.binding.route.written:
         clause = ctx.contract["architectures"].get(name)
         if clause and clause.get("family") and not ctx.binding.method_inferred:
-            method = ctx.contract["families"][clause["family"]].get("method")
+            method = ctx.contract.family(clause["family"]).get("method")
             if method and method != ctx.binding.method:
                 return str(method)
     return None

@@ -14,6 +14,7 @@ from dspark_lint.finding import Effect, Finding, Severity
 if TYPE_CHECKING:
     from dspark_lint.binding import Binding, Key
     from dspark_lint.checkpoint import Checkpoint
+    from dspark_lint.contract.model import Contract
     from dspark_lint.inventory import Inventory
     from dspark_lint.selection import Selection
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 class Context:
     """Everything a rule may look at: one checkpoint under one release. Rules read it and never change it."""
 
-    def __init__(self, checkpoint: Checkpoint, contract: Mapping[str, Any], *, deep: bool = False) -> None:
+    def __init__(self, checkpoint: Checkpoint, contract: Contract, *, deep: bool = False) -> None:
         self.checkpoint = checkpoint
         self.contract = contract
         self.deep = deep
@@ -32,7 +33,7 @@ class Context:
     @property
     def release(self) -> str:
         """Full release number."""
-        return str(self.contract["release"])
+        return self.contract.release
 
     @property
     def binding(self) -> Binding:
@@ -81,22 +82,6 @@ class Rule(NamedTuple):
     """A checkpoint that fires it, in words or as a snippet."""
     quiet: str = ""
     """The same, as it should be."""
-
-
-def cite(contract: Mapping[str, Any], clause: Mapping[str, Any]) -> str | None:
-    """Return ``path:line`` of a clause's source in the release judged; the path alone when no line is recorded."""
-    source = clause.get("source")
-    if isinstance(source, list):
-        source = source[0] if source else None
-    if not source:
-        return None
-    line = contract.get("lines", {}).get(source)
-    if line:
-        return str(line)
-    alias, _, rest = source.partition("::")
-    path = contract.get("sources", {}).get(alias, alias.removeprefix("transformers:"))
-    name = rest.split("::")[0]
-    return f"{path} ({name})" if name else str(path)
 
 
 def show(value: Any, limit: int = 120) -> str:
@@ -162,7 +147,7 @@ def finding(
         expected=expected,
         found=found,
         count=count,
-        source=cite(ctx.contract, clause),
+        source=ctx.contract.cite(clause),
         fix=fix,
     )
 
@@ -210,7 +195,7 @@ def _mentions(binding: Binding, clause: Mapping[str, Any], namespace: str) -> bo
 def from_clause(ctx: Context, rule: str, clause: Mapping[str, Any]) -> Finding:
     """Make the finding of a violated check clause."""
     binding = ctx.binding
-    at = clause.get("at", "serve")
+    at = fill(clause.get("at", "serve"), binding)
     pointer, tensor = binding.pointer_of(at)
     file = config_file(ctx) if pointer is not None else None
     if tensor is not None:

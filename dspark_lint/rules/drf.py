@@ -10,6 +10,7 @@ from dspark_lint.rules.base import Context, Rule, config_file, finding, in_contr
 
 
 if TYPE_CHECKING:
+    from dspark_lint.binding import Key
     from dspark_lint.finding import Finding
 
 
@@ -44,7 +45,7 @@ def same_fact(ctx: Context) -> Iterator[Finding]:
                     stated.append((path, value))
         if len(stated) < 2 or all(_same(stated[0][1], v) for _, v in stated[1:]):
             continue
-        key = binding.keys.get(clause.get("key", name))
+        key = _read_key(ctx, clause.get("key", name), [p for p, _ in stated])
         if key is not None and key.trouble:
             continue
         read = key_place(key) if key is not None and key.origin == "file" else None
@@ -57,6 +58,17 @@ def same_fact(ctx: Context) -> Iterator[Finding]:
             file=config_file(ctx), pointer="/" + other.replace(".", "/"), expected=f"one value, {show(key.raw)}" if key and read else "one value",
             found=said, fix="write the trained value in every place, or in the place that is read alone",
         )
+
+
+def _read_key(ctx: Context, name: str, places: list[str]) -> Key | None:
+    """Return the key that reads the fact: the one of that name, else the first of the family that stands at a place."""
+    if name in ctx.binding.keys:
+        return ctx.binding.keys[name]
+    pointers = {"/" + p.replace(".", "/") for p in places}
+    for key in ctx.binding.keys.values():
+        if key.pointer in pointers and key.origin == "file":
+            return key
+    return None
 
 
 def _same(a: Any, b: Any) -> bool:

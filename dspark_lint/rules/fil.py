@@ -169,7 +169,7 @@ def duplicate_tensor(ctx: Context) -> Iterator[Finding]:
         name, files = next(iter(twice.items()))
         stale = sorted({f for fs in twice.values() for f in fs})
         yield finding(
-            ctx, "FIL009", {**clause, "effect": "silent", "severity": "warning"},
+            ctx, "FIL009", {**clause, "effect": "silent", "severity": "error" if ctx.selection.index else "warning"},
             f"{plural(len(twice), 'tensor name')} ({name}, …) stand in more than one of {', '.join(stale[:4])}; vLLM {ctx.release}: {clause['says']}.",
             file=files[-1], tensor=name, expected="one file", found=", ".join(files), count=len(twice), fix="delete the stale file",
         )
