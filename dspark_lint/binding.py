@@ -333,9 +333,12 @@ class Binding:
         if "target" not in self._memo:
             from dspark_lint.target import names_of  # noqa: PLC0415 - target imports nothing back; kept off import time
 
-            self._memo["target"] = names_of(self.target, self.contract, self)
-        names: Mapping[str, Any] = self._memo["target"]
-        return names
+            names = names_of(self.target, self.contract, self)
+            if not self.family and self.target is None:
+                return names  # what the draft says of its target is read through the family's keys
+            self._memo["target"] = names
+        known: Mapping[str, Any] = self._memo["target"]
+        return known
 
     def call(self, name: str) -> Callable[..., Any] | None:
         """Return a function over the checkpoint's tensors and raw keys."""

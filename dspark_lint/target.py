@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dspark_lint import runtime_config as rc
 from dspark_lint.contract.expr import UNKNOWN, evaluate
-from dspark_lint.errors import UsageError
+from dspark_lint.errors import ContractError, UsageError
 
 
 if TYPE_CHECKING:
@@ -67,8 +67,8 @@ def names_of(target: Target | None, contract: Mapping[str, Any], binding: Bindin
         for key, text in clause.get("assume", {}).items():
             try:
                 assumed[key] = evaluate(text, binding)
-            except KeyError:
-                assumed[key] = UNKNOWN
+            except (KeyError, ContractError):
+                assumed[key] = UNKNOWN  # no family is bound yet, or it has no such key
         return _Target(assumed)
     text = _text_config(target.config, clause.get("text_configs", []))
     names: dict[str, Any] = {}
