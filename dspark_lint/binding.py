@@ -87,6 +87,7 @@ class Binding:
         self._memo: dict[str, Any] = {}
         self._busy: set[str] = set()
         self.keys: dict[str, Key] = {}
+        self.family: Mapping[str, Any] = {}
         self.notes: list[str] = []
         self.needs_target: set[str] = set()
         architectures = config.get("architectures")
@@ -98,7 +99,6 @@ class Binding:
         self.runtime = self._runtime()
         self.method, self.method_clause, self.method_inferred = self._method()
         self.route = self._route()
-        self.family: Mapping[str, Any] = {}
         if self.route.family:
             self.family = contract.family(self.route.family)
             self.keys = {name: self._key(name, clause) for name, clause in self.family.get("keys", {}).items()}
@@ -281,7 +281,7 @@ class Binding:
             return self.keys[name].value
         if name in self._memo:
             return self._memo[name]
-        text = self.family.get("let", {}).get(name) if hasattr(self, "family") else None
+        text = self.family.get("let", {}).get(name)
         if text is not None:
             if name in self._busy:
                 raise ContractError(f"vLLM {self.release}: {name} is defined by itself")

@@ -110,7 +110,7 @@ class Inventory:
             disk = self.disk_of.get(name)
             if disk is not None:
                 self._size(exp, disk)
-            elif exp.certain and exp.clause.get("absent", "optional") != "optional":
+            elif exp.certain and exp.clause.get("absent", "optional") != "optional" and not (exp.shape and 0 in exp.shape):
                 stand_in = _substitute(exp.clause["fused"], exp) if "fused" in exp.clause else None
                 if stand_in is None or stand_in not in self.disk_of:
                     self.missing.append(exp)
