@@ -302,4 +302,11 @@ RULES = (
         "warning", "silent", in_contract,
         fires="dflash_config.attention_value_scale under vLLM 0.30", quiet="the same file under vLLM 0.31",
     ),
+    Rule(
+        "KEY009", "Worth knowing about a key",
+        "The key, or its absence, is served as intended here, but another release or another reader does something else with it.",
+        "Write the key explicitly.",
+        "info", "advice", in_contract,
+        fires="a DeepSpec DSpark file without sample_from_anchor", quiet='"sample_from_anchor": true',
+    ),
 )
