@@ -94,7 +94,7 @@ class Binding:
         self.written = tuple(a for a in architectures if isinstance(a, str)) if isinstance(architectures, list) else ()
         self.dialect, self.mapping = self._dialect()
         base = contract["dialects"][self.dialect].get("base")
-        self.own = config.get(base) if base else config
+        self.own = config.get(base, config if self.dialect != "speculators" else None) if base else config
         """The mapping that the model's own keys stand in: the file, or its layer block in the speculators dialect."""
         self.runtime = self._runtime()
         self.method, self.method_clause, self.method_inferred = self._method()
@@ -118,7 +118,7 @@ class Binding:
 
     def _runtime(self) -> rc.RuntimeConfig:
         if "selector" not in self.contract["dialects"][self.dialect]:
-            return rc.flat(self.config, self.contract, self.classes)
+            return rc.flat(self.config, self.contract, self.classes, self.contract["dialects"][self.dialect].get("base"))
         clause = self.contract["dialects"][self.dialect]
         if self.mapping is None:
             selector = clause["selector"]
@@ -321,6 +321,8 @@ class Binding:
             return self.route.architecture
         if name in self.runtime.values and not self.family:
             return self.runtime.values[name].value
+        if name == "serving_target":
+            return self.target.config if self.target else self.config  # a draft inside its target is its own target file
         if name == "directory":
             return self.path.replace("\\", "/").rstrip("/").rpartition("/")[2]
         if name == "written":

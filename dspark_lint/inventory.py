@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from collections.abc import Callable, Mapping
+from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dspark_lint.binding import ordered
@@ -65,9 +66,12 @@ class Inventory:
         self.binding = binding
         self.tensors = tensors
         renames = [(c["from"], c["to"], c.get("regex", False)) for _, c in ordered(binding.family.get("renames", {}))]
+        only = binding.family.get("only")
+        """Prefix of the draft's own tensors where they lie inside the target's checkpoint."""
         self.disk_of: dict[str, str] = {}
         for disk in tensors:
-            self.disk_of[_renamed(disk, renames)] = disk
+            if only is None or disk.startswith(only):
+                self.disk_of[_renamed(disk, renames)] = disk
         self.expected: dict[str, Expected] = {}
         self.missing: list[Expected] = []
         self.mismatches: list[Mismatch] = []
@@ -128,22 +132,27 @@ class Inventory:
             count = evaluate(text, self.binding)
             counts[var] = count if isinstance(count, int) and 0 <= count <= MOST_LAYERS else UNKNOWN
         for pattern, clause in self.binding.family.get("tensors", {}).items():
-            var = next((v for v in loops if "{" + v + "}" in pattern), None)
-            if var is None:
+            inside = [v for v in loops if "{" + v + "}" in pattern]
+            if not inside:
                 self._add(pattern, pattern, clause, {})
-                continue
-            count = counts[var]
-            if count is UNKNOWN:
-                continue
-            varies = any(var in names_in(t) for t in (*map(str, clause.get("shape", ())), str(clause.get("when", "true"))))
-            shared: tuple[bool, bool, tuple[Dim, ...] | None] | None = None
-            for i in range(count):
-                if shared is None or varies:
-                    shared = self._bound(clause, {var: i})
-                active, certain, shape = shared
-                if active:
-                    name = pattern.replace("{" + var + "}", str(i))
-                    self.expected[name] = Expected(name, pattern, clause, shape, certain)
+            elif all(counts[v] is not UNKNOWN for v in inside):
+                self._add_loop(pattern, clause, inside, counts)
+
+    def _add_loop(self, pattern: str, clause: Mapping[str, Any], inside: list[str], counts: Mapping[str, int]) -> None:
+        """Add every tensor of a pattern; condition and shape are evaluated once where no loop variable is in them."""
+        texts = (*map(str, clause.get("shape", ())), str(clause.get("when", "true")))
+        varies = any(v in names_in(t) for t in texts for v in inside)
+        shared: tuple[bool, bool, tuple[Dim, ...] | None] | None = None
+        for numbers in product(*(range(counts[v]) for v in inside)):
+            here = dict(zip(inside, numbers, strict=True))
+            if shared is None or varies:
+                shared = self._bound(clause, here)
+            active, certain, shape = shared
+            if active:
+                name = pattern
+                for var, number in here.items():
+                    name = name.replace("{" + var + "}", str(number))
+                self.expected[name] = Expected(name, pattern, clause, shape, certain)
 
     def _bound(self, clause: Mapping[str, Any], names: Mapping[str, int]) -> tuple[bool, bool, tuple[Dim, ...] | None]:
         scope = self._scope_with(names)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
 from dspark_lint.contract.expr import UNKNOWN, evaluate
+from dspark_lint.contract.load import merge
 
 
 Origin = Literal["file", "default", "derived", "absent"]
@@ -98,9 +99,18 @@ def _file_values(mapping: Mapping[str, Any], prefix: str) -> dict[str, Val]:
     return {k: Val(v, f"{prefix}/{escape(k)}", "file") for k, v in mapping.items()}
 
 
-def flat(config: Mapping[str, Any], contract: Mapping[str, Any], classes: Mapping[str, Any]) -> RuntimeConfig:
-    """Return what a flat file becomes: the class of its ``model_type`` with its strict types and defaults."""
+def flat(
+    config: Mapping[str, Any], contract: Mapping[str, Any], classes: Mapping[str, Any], inner: str | None = None
+) -> RuntimeConfig:
+    """Return what a flat file becomes: the class of its ``model_type`` with its strict types and defaults.
+
+    `inner` names a block whose members count as the file's own (the text part of a multimodal target that carries its
+    draft inside).
+    """
     values = _file_values(config, "")
+    block = config.get(inner) if inner else None
+    if isinstance(block, Mapping):
+        values.update({k: v for k, v in _file_values(block, f"/{inner}").items() if k != "model_type"})
     troubles: list[Trouble] = []
     clause = contract.get("flat", {})
     model_type = config.get("model_type")
@@ -114,8 +124,8 @@ def flat(config: Mapping[str, Any], contract: Mapping[str, Any], classes: Mappin
         )
         return RuntimeConfig(values, tuple(troubles), complete=False)
     class_name = names[model_type]
-    own = contract.get("config_classes", {}).get(class_name) or classes.get("config_classes", {}).get(class_name)
-    if not own:
+    own = class_clause(str(class_name), contract, classes)
+    if own is None:
         return RuntimeConfig(values, (), complete=False)
     for key, field in own["keys"].items():
         if key in values:
@@ -127,10 +137,20 @@ def flat(config: Mapping[str, Any], contract: Mapping[str, Any], classes: Mappin
         elif "default" in field:
             values[key] = Val(field["default"], f"/{escape(key)}", "default", f"{class_name} fills in {_short(field['default'])}")
     _post(values, own.get("post", {}), class_name)
-    fold = contract.get("dialects", {}).get("flat", {}).get("fold", {})
+    fold = contract["dialects"]["flat"].get("fold", {})
     theta = own.get("default_theta")
     _fold(values, fold, {"own": config, "default_theta": theta if not isinstance(theta, dict) else None})
     return RuntimeConfig(values, tuple(troubles), complete=True)
+
+
+def class_clause(name: str, contract: Mapping[str, Any], classes: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the clause of a configuration class; one of vLLM's own may be ``like`` one of transformers'."""
+    own: Mapping[str, Any] | None = contract.get("config_classes", {}).get(name)
+    if own is None:
+        shipped: Mapping[str, Any] | None = classes.get("config_classes", {}).get(name)
+        return shipped
+    base = class_clause(own["like"], contract, classes) if "like" in own else None
+    return merge(base, own) if base else own
 
 
 def _short(value: Any) -> str:

@@ -203,5 +203,6 @@ def family_mapping(contract: Mapping[str, Any], name: str) -> dict[str, Any]:
         current = family.get("like")
     resolved: dict[str, Any] = {}
     for layer in reversed(layers):
-        resolved = merge(resolved, {k: v for k, v in layer.items() if k != "like"})
+        inherited = {k: v for k, v in resolved.items() if k not in layer.get("replaces", ())}
+        resolved = merge(inherited, {k: v for k, v in layer.items() if k not in ("like", "replaces")})
     return resolved
