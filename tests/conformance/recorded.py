@@ -16,7 +16,7 @@ import json
 import tempfile
 import traceback
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -78,6 +78,16 @@ def read_corpus(name: str | Path) -> Iterator[Case]:
     path = FIXTURES / f"{name}.jsonl.gz" if str(name) in CORPORA else Path(name)
     with gzip.open(path, "rt", encoding="utf-8") as lines:
         yield from map(json.loads, lines)
+
+
+def write_corpus(path: Path, cases: Iterable[Case]) -> None:
+    """Write a corpus; the same cases give the same bytes."""
+    part = path.with_suffix(".part")
+    with part.open("wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as file:
+        for case in cases:
+            line = json.dumps(case, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+            file.write(line.encode("utf-8") + b"\n")
+    part.replace(path)
 
 
 def read_exceptions(path: Path = EXCEPTIONS) -> tuple[Exempt, ...]:
