@@ -14,10 +14,11 @@ import os
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from dspark_lint.checkpoint import header_check
+from dspark_lint.checkpoint import header_json
 from dspark_lint.checkpoint import problems as p
 from dspark_lint.checkpoint.dtypes import BITS
 from dspark_lint.checkpoint.files import open_regular, read_exactly, reason, sniff
+from dspark_lint.checkpoint.header_check import check
 from dspark_lint.checkpoint.jsonfile import long_number, not_json, quoted_strings, refuse_unguarded, too_deep
 from dspark_lint.checkpoint.problems import Problem, count, quote
 
@@ -34,7 +35,7 @@ _MAX_CONTAINERS: Final = 6_000_000
 _MAX_COMMAS: Final = 16_000_000
 # Below this many bytes of data no size in bits leaves 64 bits.
 _FAR: Final = 1 << 60
-_DECODER: Final = json.JSONDecoder(parse_constant=header_check.refuse_constant)
+_DECODER: Final = json.JSONDecoder(parse_constant=header_json.refuse_constant)
 
 
 class Header(NamedTuple):
@@ -98,31 +99,50 @@ def parse_header(raw: bytes, data_size: int, name: str) -> Header:
 
 def _parse_header(raw: bytes, data_size: int, name: str) -> Header:
     size, data_start = 8 + len(raw) + data_size, 8 + len(raw)
-    tensors = _parse(raw, name)
-    if isinstance(tensors, Problem):
-        if tensors.kind in (p.HEADER_NOT_JSON, p.NOT_UTF8):
-            tensors = sniff(name, len(raw).to_bytes(8, "little") + raw[:504]) or tensors
-        return _refused(name, size, tensors, data_start)
-    # Every string that was written is in what was parsed, unless a key was written twice.
-    strings = 0
-    metadata = None
-    plain = True
-    if "__metadata__" in tensors:
-        metadata = tensors.pop("__metadata__")
-        strings = 1
-        if type(metadata) is dict:
-            strings += 2 * len(metadata)
-            plain = set(map(type, metadata.values())) <= {str}
-        else:
-            plain = metadata is None
-    # Five an entry: the name, three keys and the dtype.
-    strings += 5 * len(tensors)
-    if plain and quoted_strings(raw) == strings and not header_check.needs_care(raw) and _is_plain(tensors, data_size):
-        return Header(name, size, tensors, metadata, data_start, ())
-    tensors, metadata, problems = header_check.check(raw, data_size, name)
+    parsed = _parse(raw, name)
+    if isinstance(parsed, Problem):
+        if parsed.kind in (p.HEADER_NOT_JSON, p.NOT_UTF8):
+            parsed = sniff(name, len(raw).to_bytes(8, "little") + raw[:504]) or parsed
+        return _refused(name, size, parsed, data_start)
+    given = "__metadata__" in parsed
+    metadata = parsed.pop("__metadata__", None)
+    whole = _is_whole(raw, parsed, metadata, given=given)
+    if whole and _is_plain(parsed, data_size):
+        return Header(name, size, parsed, metadata, data_start, ())
+    if given:
+        parsed["__metadata__"] = metadata
+    tensors, metadata, problems = check(parsed, data_size, name)
+    if not whole and not any(problem.fatal for problem in problems):
+        # The first reading may hide something. It must be out of memory before the second.
+        parsed = tensors = {}
+        written = header_json.read_written(raw, name)
+        if isinstance(written, Problem):
+            return _refused(name, size, written, data_start)
+        tensors, metadata, problems = check(written, data_size, name)
     if any(problem.fatal for problem in problems):
         tensors, metadata = {}, None
     return Header(name, size, tensors, metadata, data_start, problems)
+
+
+def _is_whole(raw: bytes, tensors: dict[str, Any], metadata: Any, *, given: bool) -> bool:
+    """Whether all that is written in `raw` is in what was parsed.
+
+    A repeated key leaves fewer strings than were written. Extra members of an entry are not vouched for.
+    """
+    try:
+        if sum(map(len, tensors.values())) != 3 * len(tensors) or header_json.needs_care(raw):
+            return False
+    except TypeError:
+        return False
+    strings = 1 if given else 0
+    if type(metadata) is dict:
+        strings += 2 * len(metadata)
+        if not set(map(type, metadata.values())) <= {str}:
+            return False
+    elif metadata is not None:
+        return False
+    # Five strings an entry: the name, three keys and the dtype.
+    return quoted_strings(raw) == strings + 5 * len(tensors)
 
 
 def _parse(raw: bytes, name: str) -> dict[str, Any] | Problem:
@@ -134,12 +154,12 @@ def _parse(raw: bytes, name: str) -> dict[str, Any] | Problem:
             f"the header of {quote(name)} holds more objects, arrays and values than any header of its length needs"
         )
         return Problem(p.TOO_LARGE, name, detail=detail, fatal=True)
-    unguarded = refuse_unguarded(raw, name, header_check.MAX_DEPTH)
+    unguarded = refuse_unguarded(raw, name, header_json.MAX_DEPTH)
     if unguarded:
         return unguarded
     try:
         value = _DECODER.decode(raw.decode("utf-8"))
-    except header_check.Refused as refused:
+    except header_json.Refused as refused:
         return refused.problem(name)
     except UnicodeDecodeError as error:
         detail = (
@@ -152,7 +172,7 @@ def _parse(raw: bytes, name: str) -> dict[str, Any] | Problem:
     except ValueError:
         return long_number(f"the header of {quote(name)}", name)
     except RecursionError:
-        return too_deep(f"the header of {quote(name)}", name, header_check.MAX_DEPTH)
+        return too_deep(f"the header of {quote(name)}", name, header_json.MAX_DEPTH)
     if type(value) is not dict:
         detail = f"the header of {quote(name)} is not a JSON object"
         return Problem(p.NOT_OBJECT, name, detail=detail, expected="an object", found=p.show(value), fatal=True)
@@ -163,7 +183,7 @@ def _is_plain(tensors: dict[str, Any], data_size: int) -> bool:
     """Whether the entries are beyond doubt; False says nothing but that they must be looked at one by one."""
     entries = tensors.values()
     try:
-        if sum(map(len, entries)) != 3 * len(tensors) or data_size > _FAR:
+        if data_size > _FAR:
             return False
         if _covers(entries, data_size):
             return True
@@ -185,7 +205,8 @@ def _covers(entries: Iterable[dict[str, Any]], data_size: int) -> bool:
         begin, end = entry["data_offsets"]
         bits = sizes[entry["dtype"]]
         shape = entry["shape"]
-        if type(shape) is not list:
+        # Products of many dimensions are left to those who stop at 64 bits.
+        if type(shape) is not list or len(shape) > 32:
             return False
         for dim in shape:
             # No bool, no float; and a zero may hide an overflow, which is not for here to find out.

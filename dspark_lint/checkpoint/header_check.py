@@ -2,138 +2,30 @@
 
 from __future__ import annotations
 
-import json
-import math
-import re
-
 from typing import Any, Final
 
 from dspark_lint.checkpoint import problems as p
 from dspark_lint.checkpoint.dtypes import BITS
+from dspark_lint.checkpoint.header_json import MAX_DEPTH, Pairs, as_object, nested_too_deep, pairs_of
 from dspark_lint.checkpoint.jsonfile import too_deep
 from dspark_lint.checkpoint.problems import MAX_REPEATS, Problem, count, quote, show
 
 
 _U64: Final = (1 << 64) - 1
-_INTEGERS: Final = re.compile(rb"[\[,:\s]-0|[0-9]{20}")
-#: Levels of objects and arrays that the library's JSON reader goes down.
-MAX_DEPTH: Final = 127
 _FIELDS: Final = ("dtype", "shape", "data_offsets")
 #: Broken entries after which the rest of a header is not looked at any more.
 _ENOUGH: Final = 1_000
-# What Python's reader lets pass without a trace in the value: minus zero, and half a surrogate pair.
-_CARE: Final = re.compile(rb"[\[,:\s]-0|\\u[dD][89a-fA-F]")
-
-
-class Refused(Exception):  # noqa: N818 - no error of ours, a way out of the JSON reader
-    """Raised inside the JSON reader at something that ends the reading."""
-
-    def __init__(self, kind: str, what: str) -> None:
-        super().__init__(what)
-        self.kind = kind
-
-    def problem(self, name: str) -> Problem:
-        """The same as a problem of the file `name`."""
-        return Problem(self.kind, name, detail=f"the header of {quote(name)} holds {self}", fatal=True)
-
-
-class Pairs(list[tuple[str, Any]]):
-    """A JSON object as it was written, repeated keys included."""
-
-
-def refuse_constant(word: str) -> Any:
-    """``parse_constant`` of a header. Raises Refused."""
-    raise Refused(p.NAN_LITERAL, f"{word}, which is not JSON")
-
-
-def needs_care(raw: bytes) -> bool:
-    """Whether the bytes hold something that a parsed value no longer shows."""
-    # Single bytes are found many times faster than pairs, and pairs than the pattern.
-    likely = (b"-" in raw and b"-0" in raw) or (b"\\" in raw and b"\\u" in raw)
-    return likely and _CARE.search(raw) is not None
-
-
-def _integer(text: str) -> int | float:
-    if text == "-0":
-        return -0.0
-    # Beyond 64 bits the library's reader goes over to floating point, as far as that reaches.
-    return int(text) if len(text) <= 20 else _real(text)
-
-
-def _real(text: str) -> float:
-    value = float(text)
-    if math.isinf(value):
-        raise Refused(
-            p.BAD_NUMBER, f"a number out of range, {text[:20]}…" if len(text) > 20 else f"a number out of range, {text}"
-        )
-    return value
 
 
 def check(
-    raw: bytes, data_size: int, name: str
+    written: Pairs | dict[str, Any], data_size: int, name: str
 ) -> tuple[dict[str, dict[str, Any]], dict[str, str] | None, tuple[Problem, ...]]:
-    """Tensors, metadata and problems of the header bytes `raw`, which are known to be a JSON object in UTF-8."""
-    try:
-        written = json.loads(
-            raw.decode("utf-8"),
-            object_pairs_hook=Pairs,
-            parse_int=_integer if _INTEGERS.search(raw) else None,
-            parse_float=_real,
-            parse_constant=refuse_constant,
-        )
-    except Refused as refused:
-        return {}, None, (refused.problem(name),)
-    except RecursionError:
-        return {}, None, (too_deep(f"the header of {quote(name)}", name, MAX_DEPTH),)
-    broken = _unreadable(written, name)
-    if broken:
-        return {}, None, (broken,)
+    """Tensors, metadata and problems of a header that is `written` and has `data_size` bytes of data after it."""
     reader = _Reader(name)
     reader.read(written)
     if not reader.fatal:
         reader.cover(data_size)
     return reader.tensors, reader.metadata, reader.told()
-
-
-def _unreadable(written: Pairs, name: str) -> Problem | None:
-    """Half surrogate pairs and nesting: what ends the library's reading wherever it stands."""
-    level: list[Any] = [written]
-    depth = 0
-    while level:
-        depth += 1
-        if depth > MAX_DEPTH:
-            return too_deep(f"the header of {quote(name)}", name, MAX_DEPTH)
-        below: list[Any] = []
-        for container in level:
-            items = container
-            if type(container) is Pairs:
-                items = [value for _, value in container]
-                for key, _ in container:
-                    if not _whole(key):
-                        return _half(key, name)
-            for item in items:
-                if type(item) is str:
-                    if not _whole(item):
-                        return _half(item, name)
-                elif type(item) is Pairs or type(item) is list:
-                    below.append(item)
-        level = below
-    return None
-
-
-def _whole(text: str) -> bool:
-    if text.isascii():
-        return True
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _half(text: str, name: str) -> Problem:
-    detail = f"the header of {quote(name)} holds half a surrogate pair in {quote(text)}"
-    return Problem(p.HEADER_NOT_JSON, name, detail=detail, fatal=True)
 
 
 class _Reader:
@@ -176,10 +68,10 @@ class _Reader:
                 told.append(problem)
         return tuple(told)
 
-    def read(self, written: Pairs) -> None:
+    def read(self, written: Pairs | dict[str, Any]) -> None:
         """The entries one by one, the ones that a later entry of the same name replaces included."""
         metadata_seen = False
-        for key, value in written:
+        for key, value in pairs_of(written):
             if self.fatal >= _ENOUGH:
                 return
             if key == "__metadata__":
@@ -200,11 +92,11 @@ class _Reader:
     def _read_metadata(self, value: Any) -> None:
         if value is None:
             return
-        if type(value) is not Pairs:
+        if as_object(value) is None:
             self.add(p.BAD_METADATA, f"`__metadata__` is {_plain(value)}, not an object", found=_plain(value))
             return
         self.metadata = {}
-        for key, item in value:
+        for key, item in pairs_of(value):
             if type(item) is not str:
                 self.add(
                     p.BAD_METADATA,
@@ -221,18 +113,13 @@ class _Reader:
     def _entry(self, tensor: str, value: Any) -> dict[str, Any] | None:
         """One entry, valid in itself, or None."""
         before = self.fatal
-        fields: dict[str, Any] = {}
+        fields = as_object(value)
         if type(value) is Pairs:
-            for key, item in value:
-                if key in fields:
-                    fatal = key in _FIELDS
-                    detail = f"tensor {quote(tensor)} has {quote(key)} twice"
-                    self.add(p.DUPLICATE_KEY, detail, tensor, fatal=fatal)
-                fields[key] = item
+            self._repeated_members(tensor, value)
         elif type(value) is list and len(value) == 3:
             # The library takes the three members in order as well.
             fields = dict(zip(_FIELDS, value, strict=True))
-        else:
+        if fields is None:
             found = _plain(value)
             detail = f"the entry of tensor {quote(tensor)} is {found}, not an object with dtype, shape and data_offsets"
             self.add(p.BAD_ENTRY, detail, tensor, expected="an object", found=found)
@@ -245,18 +132,35 @@ class _Reader:
                 detail,
                 tensor,
                 expected="dtype, shape and data_offsets",
-                found=", ".join(fields) and show(list(fields)),
+                found=show(list(fields)),
             )
             return None
         fields["dtype"] = self._dtype(tensor, fields["dtype"])
         self._shape(tensor, fields["shape"])
         self._offsets(tensor, fields["data_offsets"])
+        if len(fields) > 3:
+            # What else stands there is ignored, as long as it can be read.
+            self._surplus(tensor, value)
         return fields if self.fatal == before else None
 
+    def _repeated_members(self, tensor: str, pairs: Pairs) -> None:
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                detail = f"tensor {quote(tensor)} has {quote(key)} twice"
+                self.add(p.DUPLICATE_KEY, detail, tensor, fatal=key in _FIELDS)
+            seen.add(key)
+
+    def _surplus(self, tensor: str, value: Any) -> None:
+        # The header is one level, the entry another.
+        if any(nested_too_deep(item, 2) for _, item in pairs_of(value)):
+            problem = too_deep(f"the entry of tensor {quote(tensor)}", self.name, MAX_DEPTH)
+            self.add(problem.kind, problem.detail, tensor, expected=problem.expected)
+
     def _dtype(self, tensor: str, value: Any) -> str | None:
-        if type(value) is Pairs and len(value) == 1 and value[0][1] is None:
-            # How the library's reader spells a bare name in the long form.
-            value = value[0][0]
+        if type(value) is dict and list(value.values()) == [None]:
+            # The long form of a bare name, to the library's reader.
+            value = next(iter(value))
         if type(value) is str and value in BITS:
             return value
         found = _plain(value)
@@ -291,7 +195,7 @@ class _Reader:
         """The sizes of the tensors, and whether they cover the data without a gap."""
         order = sorted(self.tensors, key=lambda tensor: self.tensors[tensor]["data_offsets"])
         position = 0
-        previous = ""
+        previous: str | None = None
         for tensor in order:
             entry = self.tensors[tensor]
             begin, end = entry["data_offsets"]
@@ -315,8 +219,8 @@ class _Reader:
             )
             self.add(p.TRUNCATED_DATA, detail, cut, expected=f"{position} bytes of data", found=f"{data_size} bytes")
 
-    def _misplaced(self, tensor: str, begin: int, position: int, previous: str) -> None:
-        after = f"tensor {quote(previous)} ends at {position:,}" if previous else "the data begins at 0"
+    def _misplaced(self, tensor: str, begin: int, position: int, previous: str | None) -> None:
+        after = f"tensor {quote(previous)} ends at {position:,}" if previous is not None else "the data begins at 0"
         if begin > position:
             gap = count(begin - position, "byte")
             detail = f"tensor {quote(tensor)} begins at byte {begin:,} of the data, {gap} late: {after}"
@@ -333,6 +237,8 @@ class _Reader:
             if elements > _U64:
                 break
         bits = elements * BITS[dtype]
+        if elements <= _U64 and bits <= _U64 and bits == size * 8:
+            return
         what = f"tensor {quote(tensor)} of shape {show(shape)} and dtype {dtype}"
         if elements > _U64 or bits > _U64:
             detail = f"{what} has a size that does not fit 64 bits"
@@ -340,17 +246,11 @@ class _Reader:
         elif bits % 8:
             detail = f"{what} takes {count(bits, 'bit')}, which is no whole number of bytes"
             self.add(p.SIZE_MISMATCH, detail, tensor, expected="a multiple of 8 bits", found=f"{bits} bits")
-        elif bits // 8 != size:
+        else:
             detail = f"{what} needs {count(bits // 8, 'byte')}, but its data_offsets give it {size:,}"
             self.add(p.SIZE_MISMATCH, detail, tensor, expected=f"{bits // 8} bytes", found=f"{size} bytes")
 
 
 def _plain(value: Any) -> str:
     """A written value for a message."""
-    return show(_unpaired(value))
-
-
-def _unpaired(value: Any) -> Any:
-    if type(value) is Pairs:
-        return {key: _unpaired(item) for key, item in value[:8]}
-    return value
+    return show(dict(value) if type(value) is Pairs else value)

@@ -137,7 +137,7 @@ def quote(text: object, limit: int = 120) -> str:
 
 def show(value: object, limit: int = 80) -> str:
     """A JSON value as JSON would write it, clipped to `limit` characters and without walking further than that."""
-    text = _show(value, limit)
+    text = _show(value, limit - 4)
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
@@ -152,7 +152,9 @@ def _show(value: object, room: int) -> str:
     if isinstance(value, (list, tuple, dict)):
         opening, closing = "{}" if isinstance(value, dict) else "[]"
         parts: list[str] = []
+        # Each level and each item takes from the room that is left, which bounds depth as well as length.
         for item in value:
+            room -= 2
             if room <= 0:
                 parts.append("…")
                 break
@@ -160,7 +162,7 @@ def _show(value: object, room: int) -> str:
             if isinstance(value, dict):
                 part += ": " + _show(value[item], room - len(part))
             parts.append(part)
-            room -= len(part) + 2
+            room -= len(part)
         return opening + ", ".join(parts) + closing
     return str(value)
 

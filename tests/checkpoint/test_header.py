@@ -196,8 +196,8 @@ TOLD: dict[str, tuple[Any, int, list[tuple[str, str | None, str, bool]]]] = {
         [("bad-number", None, "the header of `m.safetensors` holds an integer of more than 4,300 digits", True)],
     ),
     "exponent": (
-        b'{"a": 1e400}',
-        0,
+        b'{"a": {"dtype": "U8", "shape": [], "data_offsets": [0, 1], "x": 1e400}}',
+        1,
         [("bad-number", None, "the header of `m.safetensors` holds a number out of range, 1e400", True)],
     ),
     "depth": (
@@ -205,9 +205,43 @@ TOLD: dict[str, tuple[Any, int, list[tuple[str, str | None, str, bool]]]] = {
         0,
         [("too-deep", None, "the header of `m.safetensors` is nested more than 127 levels deep", True)],
     ),
-    "surrogate": (
-        b'{"\\ud800": 1}',
+    "surplus depth": (
+        b'{"a": {"dtype": "U8", "shape": [], "data_offsets": [0, 1], "x": ' + b"[" * 130 + b"]" * 130 + b"}}",
+        1,
+        [("too-deep", "a", "the entry of tensor `a` is nested more than 127 levels deep", True)],
+    ),
+    "depth where no depth belongs": (
+        b'{"a": ' + b"[" * 900 + b"]" * 900 + b"}",
         0,
+        [
+            (
+                "bad-entry",
+                "a",
+                f"the entry of tensor `a` is {'[' * 38}…{']' * 38}, not an object with dtype, shape and data_offsets",
+                True,
+            )
+        ],
+    ),
+    "minus zero": (
+        b'{"a": {"dtype": "U8", "shape": [-0], "data_offsets": [0, 0]}}',
+        0,
+        [("bad-shape", "a", "tensor `a` has the shape [-0.0], in which -0.0 is no size", True)],
+    ),
+    "very many dimensions": (
+        b'{"a": {"dtype": "U8", "shape": [' + b"2, " * 100_000 + b'2], "data_offsets": [0, 1]}}',
+        1,
+        [
+            (
+                "shape-overflow",
+                "a",
+                f"tensor `a` of shape [{'2, ' * 25}…] and dtype U8 has a size that does not fit 64 bits",
+                True,
+            )
+        ],
+    ),
+    "surrogate": (
+        b'{"\\ud800": {"dtype": "U8", "shape": [], "data_offsets": [0, 1]}}',
+        1,
         [("header-not-json", None, "the header of `m.safetensors` holds half a surrogate pair in `\\ud800`", True)],
     ),
     "duplicate, equal": (
