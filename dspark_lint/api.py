@@ -67,3 +67,16 @@ def lint_checkpoint(
     first = written[0] if isinstance(written, list) and written and isinstance(written[0], str) else None
     count = sum(len(checkpoint.header(e.name).tensors) for e in checkpoint.files if e.kind == "file" and e.name.endswith(".safetensors"))
     return CheckpointReport(checkpoint.path, str(checkpoint.root), first, dialect, count, tuple(results))
+
+
+def own_contracts(files: Sequence[str]) -> dict[str, str]:
+    """Return {release: file} of contract files of one's own.
+
+    Raises ContractError for a file that cannot be read or names no release.
+    """
+    found: dict[str, str] = {}
+    for file in files:
+        from dspark_lint.contract.load import release_of  # noqa: PLC0415 - only for --contract
+
+        found[release_of(file)] = file
+    return found

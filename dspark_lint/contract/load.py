@@ -75,6 +75,14 @@ def shipped_releases() -> tuple[str, ...]:
     return tuple(sorted(found, key=lambda r: tuple(int(p) for p in r.split("."))))
 
 
+def release_of(path: str) -> str:
+    """Return the release that a contract file says it is for; ContractError when it says none."""
+    release = _head(_read(path), "release")
+    if not release:
+        raise ContractError(f"{path}: no `release:` at the top level")
+    return release
+
+
 def chain_files(release: str, extra: Mapping[str, str] | None = None) -> list[str]:
     """Return the files a release is made of, the oldest ancestor first.
 

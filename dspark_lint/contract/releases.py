@@ -13,16 +13,17 @@ def parts(release: str) -> tuple[int, ...]:
     return tuple(int(p) for p in release.split("."))
 
 
-def resolve(spec: str | Sequence[str], extra: Sequence[str] = ()) -> tuple[str, ...]:
+def resolve(spec: str | Sequence[str], extra: Sequence[str] = (), *, nearest: bool = False) -> tuple[str, ...]:
     """Return the full releases that a specification names, oldest first.
 
     ``0.32`` is the newest known 0.32.x; ``0.32.0`` exactly that; ``>=0.28,<0.32`` a PEP 440 set; ``0.27..0.33`` a range
-    with both ends; ``all``, ``latest`` and ``installed``; several, separated by spaces or given as a list. Raises
+    with both ends; ``all``, ``latest`` and ``installed``; several, separated by spaces or given as a list. `extra` are
+    releases with a contract of one's own; `nearest` takes the nearest known for one that has none. Raises
     UsageError for what has no contract, naming the nearest that has.
     """
     known = tuple(sorted({*shipped_releases(), *extra}, key=parts))
     if not isinstance(spec, str):
-        found = {release for one in spec for release in resolve(one, extra)}
+        found = {release for one in spec for release in resolve(one, extra, nearest=nearest)}
         return tuple(sorted(found, key=parts))
     text = spec.strip()
     if text == "all":
@@ -30,15 +31,15 @@ def resolve(spec: str | Sequence[str], extra: Sequence[str] = ()) -> tuple[str, 
     if text == "latest":
         return (known[-1],)
     if text == "installed":
-        return _exact(_installed(), known)
+        return _exact(_installed(), known, nearest=nearest)
     if ".." in text:
         low, _, high = text.partition("..")
         return _range(low.strip(), high.strip(), known, text)
     if any(c in text for c in "<>=!~"):
         return _set(text, known)
     if " " in text:
-        return resolve(text.split(), extra)
-    return _exact(text, known)
+        return resolve(text.split(), extra, nearest=nearest)
+    return _exact(text, known, nearest=nearest)
 
 
 def _numbers(text: str) -> tuple[int, ...]:
@@ -50,13 +51,15 @@ def _numbers(text: str) -> tuple[int, ...]:
     return numbers
 
 
-def _exact(text: str, known: Sequence[str]) -> tuple[str, ...]:
+def _exact(text: str, known: Sequence[str], *, nearest: bool) -> tuple[str, ...]:
     numbers = _numbers(text)
     matching = [r for r in known if parts(r)[: len(numbers)] == numbers]
     if matching:
         return (matching[-1],)
-    nearest = nearest_to(numbers, known)
-    raise UsageError(f"--vllm {text}: there is no contract for it; the nearest is {nearest} (use --nearest to check against that one). Known: {', '.join(known)}")
+    close = nearest_to(numbers, known)
+    if nearest:
+        return (close,)
+    raise UsageError(f"--vllm {text}: there is no contract for it; the nearest is {close} (use --nearest to check against that one). Known: {', '.join(known)}")
 
 
 def nearest_to(numbers: tuple[int, ...], known: Sequence[str]) -> str:
