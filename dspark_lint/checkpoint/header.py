@@ -109,6 +109,8 @@ def _parse_header(raw: bytes, data_size: int, name: str) -> Header:
     whole = _is_whole(raw, parsed, metadata, given=given)
     if whole and _is_plain(parsed, data_size):
         return Header(name, size, parsed, metadata, data_start, ())
+    # Other forms of an entry have other numbers of strings, which might make up for those of a repeated key.
+    whole = whole and all(type(entry) is dict and type(entry.get("dtype")) is str for entry in parsed.values())
     if given:
         parsed["__metadata__"] = metadata
     tensors, metadata, problems = check(parsed, data_size, name)

@@ -177,6 +177,7 @@ CASES: dict[str, tuple[str | bytes, int]] = {
     "offsets as a string": (one(offsets="04"), 4),
     "offsets float": (one(offsets=[0, 4.0]), 4),
     "offsets bool": (one(shape=[1], offsets=[False, True]), 1),
+    "offsets end true": (one(shape=[1], offsets=[0, True]), 1),
     "offsets begin false": (one(offsets=[False, 4]), 4),
     "offsets minus zero": (one().replace("[0, 4]", "[-0, 4]"), 4),
     "offsets negative": (one(offsets=[-4, 0]), 4),
@@ -210,6 +211,8 @@ CASES: dict[str, tuple[str | bytes, int]] = {
     "metadata number": ('{"__metadata__": {"n": 1}}', 0),
     "metadata null inside": ('{"__metadata__": {"n": null}}', 0),
     "metadata nested": ('{"__metadata__": {"n": {"m": "x"}}}', 0),
+    "metadata nested number": ('{"__metadata__": {"n": {"m": 1}}}', 0),
+    "metadata nested array": ('{"__metadata__": {"n": ["m"]}}', 0),
     "metadata twice": ('{"__metadata__": {"a": "b"}, "__metadata__": {"a": "b"}}', 0),
     "metadata null twice": ('{"__metadata__": null, "__metadata__": null}', 0),
     "metadata key twice": ('{"__metadata__": {"a": "b", "a": "c"}}', 0),
@@ -233,6 +236,14 @@ CASES: dict[str, tuple[str | bytes, int]] = {
     "duplicate dtype": (one().replace('"shape"', '"dtype": "U8", "shape"'), 4),
     "duplicate shape": (one().replace('"shape"', '"shape": [4], "shape"'), 4),
     "duplicate data_offsets": (one().replace('"shape"', '"data_offsets": [0, 4], "shape"'), 4),
+    "duplicate members beside an entry as array": (
+        '{"a": ["U8", [4], [0, 4]], "b": {"shape": [4], "shape": [4], "shape": [4], ' + entry(offsets=[4, 8])[1:] + "}",
+        8,
+    ),
+    "extra keys beside an entry as array": (
+        '{"a": ["U8", [4], [0, 4]], "b": {"x": 1e400, "y": 1, "z": 1, ' + entry(offsets=[4, 8])[1:] + "}",
+        8,
+    ),
     "duplicate extra key": (one().replace('"shape"', '"x": 1, "x": 2, "shape"'), 4),
 }
 
