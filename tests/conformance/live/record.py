@@ -155,13 +155,15 @@ def summary(told: Mapping[str, Any]) -> str:
 
 
 def print_summary(corpus: str, release: str, cases: list[Case]) -> None:
-    """How many cases came to what, and which ones were set by hand under other releases."""
+    """How many cases came to what, and which ones were set by hand under the newest other release."""
     count = collections.Counter(case["verdicts"][release]["outcome"] for case in cases)
     print(f"{corpus} under {release}: " + ", ".join(f"{n} {outcome}" for outcome, n in sorted(count.items())))
     for case in cases:
-        before = [r for r, v in case["verdicts"].items() if r != release and by_hand(v)]
-        if before and not by_hand(case["verdicts"][release]):
-            print(f"  look at {case['id']}: set by hand under {', '.join(before)}")
+        others = sorted(
+            (r for r in case["verdicts"] if r != release), key=lambda r: [int(part) for part in r.split(".")]
+        )
+        if others and by_hand(case["verdicts"][others[-1]]) and not by_hand(case["verdicts"][release]):
+            print(f"  look at {case['id']}: set by hand under {others[-1]}")
 
 
 if __name__ == "__main__":
