@@ -192,7 +192,10 @@ class _Reader:
         self.add(p.BAD_OFFSETS, detail, tensor, expected="[begin, end]", found=found)
 
     def cover(self, data_size: int) -> None:
-        """The sizes of the tensors, and whether they cover the data without a gap."""
+        """The sizes of the tensors, and whether they cover the data without a gap.
+
+        A wrong size mostly displaces what follows: it is told alone.
+        """
         order = sorted(self.tensors, key=lambda tensor: self.tensors[tensor]["data_offsets"])
         position = 0
         previous: str | None = None
@@ -204,10 +207,13 @@ class _Reader:
                 self.add(p.BAD_OFFSETS, detail, tensor, expected=f"an end from {begin} on", found=str(end))
                 return
             if begin != position:
-                self._misplaced(tensor, begin, position, previous)
+                if not self.fatal:
+                    self._misplaced(tensor, begin, position, previous)
                 return
             self._size(tensor, entry, end - begin)
             position, previous = end, tensor
+        if self.fatal:
+            return
         if position < data_size:
             detail = f"{quote(self.name)} has {count(data_size - position, 'byte')} after the data of its last tensor"
             self.add(p.TRAILING_BYTES, detail, expected=f"{position} bytes of data", found=f"{data_size} bytes")

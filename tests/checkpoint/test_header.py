@@ -78,6 +78,18 @@ TOLD: dict[str, tuple[Any, int, list[tuple[str, str | None, str, bool]]]] = {
             )
         ],
     ),
+    "overflow of the bits alone": (
+        {"a": {"dtype": "U8", "shape": [1 << 62], "data_offsets": [0, 1 << 62]}},
+        4,
+        [
+            (
+                "shape-overflow",
+                "a",
+                "tensor `a` of shape [4611686018427387904] and dtype U8 has a size that does not fit 64 bits",
+                True,
+            ),
+        ],
+    ),
     "size": (
         {"a": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 12]}},
         12,
@@ -86,6 +98,18 @@ TOLD: dict[str, tuple[Any, int, list[tuple[str, str | None, str, bool]]]] = {
                 "size-mismatch",
                 "a",
                 "tensor `a` of shape [2, 3] and dtype F32 needs 24 bytes, but its data_offsets give it 12",
+                True,
+            )
+        ],
+    ),
+    "size, which displaces the next": (
+        {"a": {"dtype": "U8", "shape": [4], "data_offsets": [0, 6]}, "b": u8(4, 8)},
+        8,
+        [
+            (
+                "size-mismatch",
+                "a",
+                "tensor `a` of shape [4] and dtype U8 needs 4 bytes, but its data_offsets give it 6",
                 True,
             )
         ],

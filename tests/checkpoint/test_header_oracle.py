@@ -392,7 +392,7 @@ def nearly_valid(draw: st.DrawFn) -> bytes:
     return max(length, 0).to_bytes(8, "little") + raw + bytes(max(size + draw(st.sampled_from([0, 0, 0, 0, 1, -1])), 0))
 
 
-@settings(max_examples=1500, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
 @given(nearly_valid())
 def test_mutations(content: bytes) -> None:
     """Whatever is changed in a valid file, the library and the reader agree about the result."""
@@ -408,7 +408,7 @@ def test_mutations(content: bytes) -> None:
         assert {name: (info["shape"], info["dtype"]) for name, info in got.tensors.items()} == want
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=200))
 def test_noise(raw: bytes) -> None:
     """Random bytes in the header's place end in a problem wherever the library refuses them."""

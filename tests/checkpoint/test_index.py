@@ -44,6 +44,10 @@ CASES: dict[str, tuple[Any, Told]] = {
         {"weight_map": {"a": "m.safetensors", "b/c": 1}},
         [("index-bad-entry", "/weight_map/b~1c", "b/c", "`weight_map` names 1 as the file of `b/c`", False)],
     ),
+    "nothing": (
+        {"weight_map": {"a": "m.safetensors", "b": ""}},
+        [("index-bad-entry", "/weight_map/b", "b", '`weight_map` names "" as the file of `b`', False)],
+    ),
     "array and null and nothing": (
         {"weight_map": {"a": ["m.safetensors"], "b": None, "c": "", "d": True}},
         [
