@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 
 from typing import Any
@@ -14,6 +15,9 @@ from hypothesis import strategies as st
 
 from dspark_lint.checkpoint import locate
 from dspark_lint.checkpoint.problems import pointer_to
+
+
+locate_module = sys.modules["dspark_lint.checkpoint.locate"]
 
 
 TEXT = """{
@@ -160,9 +164,28 @@ def test_big_index_short_cut_is_exact() -> None:
     assert locate(text, "/weight_map/absent") == locate(text, "/weight_map")
 
 
-def test_big_index_with_a_key_outside_the_map() -> None:
-    """A name that stands as a key, but not in the map, is not in the map."""
-    weight_map = {f"t{i}": "m" for i in range(10_000)}
-    text = json.dumps({"note": {"stray": 1}, "weight_map": weight_map})
+FILL = ", ".join(f'"t{i}": "m"' for i in range(10_000))
 
-    assert locate(text, "/weight_map/stray") == locate(text, "/weight_map")
+TRAPS = {
+    "key before the map": f'{{"note": {{"stray": 1}}, "weight_map": {{{FILL}}}}}',
+    "key behind the map": f'{{"weight_map": {{{FILL}}}, "stray": 1}}',
+    "key in an object behind the map": f'{{"weight_map": {{{FILL}}}, "note": {{"stray": 1}}}}',
+    "key in an object in the map": f'{{"weight_map": {{{FILL}, "x": {{"stray": 1}}}}}}',
+    "value in the map": f'{{"weight_map": {{{FILL}, "x": "stray"}}}}',
+    "key twice": f'{{"weight_map": {{"stray": 1, {FILL}, "stray": 2}}}}',
+    "map twice": f'{{"weight_map": {{{FILL}, "stray": 1}}, "weight_map": {{"t0": 1}}}}',
+    "map in an object": f'{{"note": {{"weight_map": {{{FILL}, "stray": 1}}}}}}',
+    "map in an array": f'{{"weight_map": [{{"weight_map": {{{FILL}, "stray": 1}}}}]}}',
+    "braces in a string": f'{{"{{": 1, "weight_map": {{{FILL}, "stray": 1}}}}',
+    "braces in a file name": f'{{"weight_map": {{"x": "}}", {FILL}, "stray": 1}}}}',
+    "plain": f'{{"weight_map": {{{FILL}, "stray": 1}}}}',
+}
+
+
+@pytest.mark.parametrize("text", TRAPS.values(), ids=TRAPS.keys())
+def test_short_cut_gives_what_the_long_way_gives(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In big texts that are built to mislead a search, the place is the one that reading from the top gives."""
+    places = locate(text, "/weight_map/stray"), locate(text, "/weight_map/t1")
+    monkeypatch.setattr(locate_module, "_LONG", len(text) + 1)
+
+    assert places == (locate(text, "/weight_map/stray"), locate(text, "/weight_map/t1"))
