@@ -177,22 +177,23 @@ class Tally:
         if self.look_range and not nan:
             self._widen(max(top, -1), most, least)
         elif self.look_range:
-            self._range(piece, kind)
+            self._range(piece, kind, nan)
 
     def _bytes(self, piece: Stretch, kind: Float) -> None:
         raw, start, stop = piece.buffer.raw, piece.start, piece.stop
         self.maybe_zero = self.maybe_zero and is_zero(raw, start, stop, self.form)
+        nan = 0
         if self.look_sign:
-            self._count(piece, kind)
-        elif self.look_bad:
+            nan = self._count(piece, kind)
+        elif self.look_bad or self.look_range:
             highest = raw
             if self.width > 1:
                 highest = raw[start + self.width - 1 : stop : self.width]
                 start, stop = 0, len(highest)
             if any(highest.find(byte, start, stop) >= 0 for byte in suspects(kind)):
-                self._count(piece, kind)
+                nan = self._count(piece, kind)
         if self.look_range:
-            self._range(piece, kind)
+            self._range(piece, kind, nan)
 
     def _integers(self, piece: Stretch) -> None:
         self.maybe_zero = self.maybe_zero and is_zero(piece.buffer.raw, piece.start, piece.stop, self.form)
@@ -201,8 +202,9 @@ class Tally:
             greatest = int(self.library.maximum.reduce(array))
             self._widen(greatest, greatest, int(self.library.minimum.reduce(array)))
         elif self.look_range:
-            for part in self._unpacked(piece):
-                self._widen(max(part), max(part), min(part))
+            for part in self._distinct(piece):
+                greatest = max(part)
+                self._widen(greatest, greatest, min(part))
         if self.look_sign:
             for done, part in enumerate(self._unpacked(piece)):
                 lows = [number for number in part if number <= 0]
@@ -220,10 +222,20 @@ class Tally:
             views[letter] = self.library.frombuffer(piece.buffer.raw, f"<{letter}", count)
         return views[letter][piece.start // self.width : piece.stop // self.width]
 
-    def _unpacked(self, piece: Stretch) -> Iterator[tuple[int, ...]]:
+    def _unpacked(self, piece: Stretch) -> Iterator[Sequence[int]]:
+        """The piece as integers, a part at a time."""
         for begin in range(piece.start, piece.stop, _UNPACKED * self.width):
             count = min(_UNPACKED, (piece.stop - begin) // self.width)
             yield struct.unpack_from(f"<{count}{self.form.letter}", piece.buffer.raw, begin)
+
+    def _distinct(self, piece: Stretch) -> Iterator[Sequence[int]]:
+        """The same where only which integers there are matters: of bytes each comes once."""
+        if self.width > 1:
+            yield from self._unpacked(piece)
+            return
+        raw, start, stop = piece.buffer.raw, piece.start, piece.stop
+        present = bytes(byte for byte in range(256) if raw.find(byte, start, stop) >= 0)
+        yield struct.unpack(f"<{len(present)}{self.form.letter}", present)
 
     def _count(self, piece: Stretch, kind: Float) -> int:
         """Count exactly; how many are NaN."""
@@ -239,13 +251,14 @@ class Tally:
         self.negative += classes.negative
         return classes.nan
 
-    def _range(self, piece: Stretch, kind: Float) -> None:
+    def _range(self, piece: Stretch, kind: Float, nan: int) -> None:
         sign = kind.sign or 1 << 8 * self.width
-        for part in self._unpacked(piece):
-            patterns = [pattern for pattern in set(part) if kind.code(pattern) != NAN]
+        for part in self._distinct(piece):
+            patterns = [one for one in set(part) if kind.code(one) != NAN] if nan else part
             if patterns:
-                top = max((pattern for pattern in patterns if pattern < sign), default=-1)
-                self._widen(top, max(patterns), min(patterns))
+                least, most = min(patterns), max(patterns)
+                top = most if most < sign else max((one for one in patterns if one < sign), default=-1)
+                self._widen(top, most, least)
 
     def _widen(self, top: int, most: int, least: int) -> None:
         if self.extremes is not None:
