@@ -137,7 +137,7 @@ def flat(
         elif "default" in field:
             values[key] = Val(field["default"], f"/{escape(key)}", "default", f"{class_name} fills in {_short(field['default'])}")
     _post(values, own.get("post", {}), class_name)
-    fold = contract["dialects"]["flat"].get("fold", {})
+    fold = own.get("fold", contract["dialects"]["flat"].get("fold", {}))
     theta = own.get("default_theta")
     _fold(values, fold, {"own": config, "default_theta": theta if not isinstance(theta, dict) else None})
     return RuntimeConfig(values, tuple(troubles), complete=True)
@@ -160,17 +160,21 @@ def _short(value: Any) -> str:
 
 
 def _post(values: dict[str, Val], post: Mapping[str, Any], class_name: str) -> None:
-    """Apply what the class does after its fields are set, in the order of the clauses."""
+    """Apply what the class does after its fields are set, in the order of the clauses.
+
+    `place` names the key at which a derived value is to be corrected; ``constant`` in an expression is the clause's own.
+    """
+    written = [name for name, val in values.items() if val.origin == "file"]
     for key, clause in post.items():
         names = {name: val.value for name, val in values.items()}
         before = values.get(key)
-        names["it"] = before.value if before else None
+        names.update({"it": before.value if before else None, "written": written, "constant": clause.get("constant")})
         try:
             after = evaluate(clause["value"], PlainScope(_Lenient(names)))
         except Exception as e:  # pragma: no cover - a slip in a contract, named where it happens
             raise type(e)(f"{class_name}.post.{key}: {e}") from e
         if before is None or after != before.value or after is UNKNOWN:
-            pointer = before.pointer if before else f"/{escape(key)}"
+            pointer = before.pointer if before else f"/{escape(clause.get('place', key))}"
             values[key] = Val(after, pointer, "derived" if before is None or before.origin == "file" else before.origin, clause.get("says", f"{class_name} derives it"))
 
 

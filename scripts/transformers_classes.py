@@ -34,6 +34,7 @@ UNWANTED = {
     "id2label", "label2id", "problem_type", "use_cache", "initializer_range", "pretraining_tp", "attention_dropout",
 }
 SLIDING = "transformers:models/{m}/configuration_{m}.py::{c}.__post_init__::self.sliding_window = "
+GEMMA4 = "transformers:models/gemma4/configuration_gemma4.py::Gemma4TextConfig.__post_init__::{}"
 POST = {
     "Qwen3Config": {
         "sliding_window": {
@@ -77,7 +78,49 @@ POST = {
             "source": "transformers:models/llama/configuration_llama.py::LlamaConfig.__post_init__::self.num_key_value_heads",
         },
     },
+    "Gemma4TextConfig": {
+        "is_causal": {
+            "value": "false if use_bidirectional_attention == 'all' else it",
+            "says": "Gemma4TextConfig makes every layer bidirectional",
+            "source": GEMMA4.format("self.is_causal = False"),
+        },
+        "layer_types": {
+            "value": "(['full_attention' if i == len(it) - 1 else it[i] for i in range(len(it))]) if is_list(it) else"
+            " (['full_attention' if (i + 1) % 6 == 0 or i == num_hidden_layers - 1 else 'sliding_attention'"
+            " for i in range(num_hidden_layers)])",
+            "says": "Gemma4TextConfig makes five layers of six sliding where none are named, and the last one full always",
+            "source": GEMMA4.format("sliding_window_pattern"),
+        },
+        "rope_parameters": {
+            "value": "rope_scaling if 'rope_scaling' in written else constant if it is None else it",
+            "constant": {
+                "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0},
+                "full_attention": {"rope_type": "proportional", "partial_rotary_factor": 0.25, "rope_theta": 1000000.0},
+            },
+            "says": "Gemma4TextConfig fills in its own rope",
+            "source": GEMMA4.format("default_rope_params"),
+        },
+        "layer_head_dims": {
+            "place": "global_head_dim",
+            "value": "[numbered(per_layer_config, i).head_dim if has(numbered(per_layer_config, i), 'head_dim') else"
+            " head_dim if 'per_layer_config' in written or layer_types[i] != 'full_attention' else"
+            " global_head_dim if 'global_head_dim' in written else 512 for i in range(num_hidden_layers)]",
+            "says": "Gemma4TextConfig gives full_attention layers global_head_dim, 512 without it",
+            "source": GEMMA4.format('kwargs.pop("global_head_dim", 512)'),
+        },
+        "layer_kv_heads": {
+            "place": "num_global_key_value_heads",
+            "value": "[numbered(per_layer_config, i).num_key_value_heads if has(numbered(per_layer_config, i),"
+            " 'num_key_value_heads') else num_key_value_heads if 'per_layer_config' in written or layer_types[i] !="
+            " 'full_attention' or not attention_k_eq_v or num_global_key_value_heads is None else"
+            " num_global_key_value_heads for i in range(num_hidden_layers)]",
+            "says": "Gemma4TextConfig gives full_attention layers num_global_key_value_heads under attention_k_eq_v",
+            "source": GEMMA4.format('kwargs.pop("num_global_key_value_heads", None)'),
+        },
+    },
 }
+#: Classes that leave the keys of the older rope spelling where they stand.
+UNFOLDED = {"Gemma4TextConfig"}
 NAMES = {int: "integer", float: "float", bool: "boolean", str: "string", type(None): "null", dict: "object", list: "array"}
 
 
@@ -122,6 +165,8 @@ def describe(model_type: str) -> tuple[str, dict[str, object]]:
         described["attribute_map"] = dict(cls.attribute_map)
     if cls.__name__ in POST:
         described["post"] = POST[cls.__name__]
+    if cls.__name__ in UNFOLDED:
+        described["fold"] = {}
     return cls.__name__, described
 
 

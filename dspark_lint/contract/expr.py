@@ -88,6 +88,13 @@ def _to_int(value: Any) -> Any:
     return None
 
 
+def _numbered(value: Any, number: int) -> Any:
+    """Return the member of a JSON object under that number, written with or without leading zeros; None without one."""
+    if not isinstance(value, dict):
+        return None
+    return next((v for k, v in value.items() if k.isdecimal() and int(k) == number), None)
+
+
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "len": len,
     "min": min,
@@ -109,6 +116,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "is_dict": lambda v: isinstance(v, dict),
     "has": lambda d, k: isinstance(d, dict) and k in d,
     "keys": lambda d: list(d) if isinstance(d, dict) else [],
+    "numbered": _numbered,
     "starts": lambda s, p: isinstance(s, str) and s.startswith(p),
     "ends": lambda s, p: isinstance(s, str) and s.endswith(p),
     "contains": lambda s, p: isinstance(s, str) and p in s,

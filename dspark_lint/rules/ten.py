@@ -26,9 +26,15 @@ class Rename(NamedTuple):
 
 
 def _outcome(ctx: Context, exp: Expected) -> Mapping[str, Any]:
-    """Return the clause that says what the release does when this tensor is missing."""
+    """Return the clause that says what the release does when this tensor is missing.
+
+    An outcome may hold under a condition (`when`) and name the one that holds otherwise (`otherwise`).
+    """
     name = exp.clause.get("absent", "optional")
-    outcome: Mapping[str, Any] = ctx.binding.family.get("outcomes", {}).get(name, {}) if isinstance(name, str) else name
+    outcomes = ctx.binding.family.get("outcomes", {})
+    outcome: Mapping[str, Any] = outcomes.get(name, {}) if isinstance(name, str) else name
+    while "otherwise" in outcome and evaluate(outcome["when"], ctx.binding) is not True:
+        outcome = outcomes[outcome["otherwise"]]
     return outcome
 
 
@@ -279,15 +285,24 @@ def _excess_finding(ctx: Context, layers: list[int]) -> Finding:
     )
 
 
+def _unplaced(ctx: Context, strays: list[Stray]) -> Mapping[str, Any]:
+    """Return what becomes of names without a place: the loader's own refusal, else what their absence leads to."""
+    refusal = next((s.clause for s in strays if s.clause.get("effect") == "refused"), None)
+    if refusal is not None:
+        return refusal
+    missed = [e for e in ctx.inventory.missing if _outcome(ctx, e)]
+    return _worst(ctx, missed) if missed else {"effect": "refused", **strays[0].clause}
+
+
 def misnamed(ctx: Context) -> Iterator[Finding]:
     """TEN003: tensors that are there under another name."""
     prefix = prefix_of(ctx)
     clause: Mapping[str, Any]
     if prefix:
         strays = [s for s in ctx.inventory.strays if s.canonical.startswith(prefix)]
-        clause = next((s.clause for s in strays if s.clause.get("effect") == "refused"), strays[0].clause)
+        clause = _unplaced(ctx, strays)
         yield finding(
-            ctx, "TEN003", {"effect": "refused", **clause},
+            ctx, "TEN003", clause,
             f"{len(strays)} tensor names start with {prefix!r}, which vLLM {ctx.release} does not take off: {clause.get('says', '')}.",
             file=_file_of(ctx, strays[0].disk), tensor=strays[0].disk, expected=strays[0].canonical[len(prefix) :], found=strays[0].disk,
             count=len(strays), fix=f"take {prefix!r} off every tensor name",
@@ -296,9 +311,9 @@ def misnamed(ctx: Context) -> Iterator[Finding]:
     shift = layer_shift(ctx)
     if shift:
         strays = [s for s in ctx.inventory.strays if s.canonical.startswith("layers.")]
-        clause = next((s.clause for s in strays if s.clause.get("effect") == "refused"), strays[0].clause)
+        clause = _unplaced(ctx, strays)
         yield finding(
-            ctx, "TEN003", {"effect": "refused", **clause},
+            ctx, "TEN003", clause,
             f"layer numbers on disk start at {shift} where vLLM {ctx.release} expects the draft's own, from 0: {clause.get('says', '')}.",
             file=_file_of(ctx, strays[0].disk), tensor=strays[0].disk, expected="layers.0.*", found=f"layers.{shift}.*",
             count=len(strays), fix=f"subtract {shift} from every layer number",
