@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scan.reference import DTYPES, reference, small
 
 from dspark_lint.checkpoint import BITS
 from dspark_lint.scan import reader, scanner, tally
@@ -23,7 +25,6 @@ from dspark_lint.scan.formats import FORMATS
 from dspark_lint.scan.rows import RowSet
 from dspark_lint.scan.scanner import scan_file
 from dspark_lint.scan.tally import WANTS, TensorSlice, TensorStats
-from scan.reference import DTYPES, reference, small
 
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 
 EVERYTHING = frozenset(WANTS)
+SHAPES = ((0,), (1,), (7,), (150,), (3, 1), (2, 3), (9, 4), (40, 2), (2, 3, 4), (5, 90), (0, 4))
 # Bytes that stand near the edges of some format, in either place of a number.
 EDGES = bytes.fromhex("00 01 3c 3f 40 7b 7c 7d 7e 7f 80 81 bf c0 f0 ef fb fc fd fe ff")
 
@@ -153,8 +155,9 @@ def test_large_finite_numbers_are_finite(numpy: bool, tmp_path: Path) -> None:
     assert (got.nan, got.inf, got.min, got.max) == (0, 0, -3.3895313892515355e38, 3.3895313892515355e38)
 
 
-def test_rows(numpy: bool, small_steps: None, tmp_path: Path) -> None:
-    """Rows of zeros, of one value, and copies of the one before, across the ends of buffers; the first five by number."""
+@pytest.mark.usefixtures("small_steps")
+def test_rows(numpy: bool, tmp_path: Path) -> None:
+    """Rows of zeros, of one value, and copies of the one before are counted, across the ends of buffers too."""
     plain, zero, one, minus = b"\x01\x3c\x02\x3c" * 8, bytes(32), b"\x01\x3c" * 16, b"\0\x80\0\0" * 8
     rows = [plain, one, one, zero, minus, plain, plain, *([zero] * 9)]
     entries = put(tmp_path / "f", [("BF16", (16, 16), b"".join(rows), frozenset({"rows"}))])
@@ -276,7 +279,8 @@ class TestReading:
         monkeypatch.setattr(reader, "_read", counted)
         return sizes
 
-    def test_no_more_than_needed(self, read: list[int], small_steps: None, tmp_path: Path) -> None:
+    @pytest.mark.usefixtures("small_steps")
+    def test_no_more_than_needed(self, read: list[int], tmp_path: Path) -> None:
         """Of integers that are not zero nothing else is asked, so the rest of them is left alone."""
         entries = put(tmp_path / "f", [("I32", (1000,), bytes(1600) + b"\1" * 2400, frozenset({"zero"}))])
         seen: list[int] = []
@@ -295,7 +299,7 @@ class TestReading:
             file.truncate(3 * size)
             file.seek(size + (2 << 20) + 2)
             file.write(b"\xff\xff")
-        if os.stat(tmp_path / "f").st_blocks * 512 >= size:
+        if (tmp_path / "f").stat().st_blocks * 512 >= size:
             pytest.skip("no sparse files here")
         shape = (3 << 10, 1 << 10)
         entries = [TensorSlice(str(i), "BF16", shape, i * size, (i + 1) * size, want) for i in range(3)]
@@ -370,13 +374,12 @@ def open_files() -> Iterator[str]:
     """The files this process has open, where that can be seen."""
     folder = Path("/proc/self/fd")
     for entry in folder.iterdir() if folder.is_dir() else ():
-        try:
+        with contextlib.suppress(FileNotFoundError):
             yield str(entry.readlink())
-        except FileNotFoundError:
-            continue
 
 
-def test_reader_fails(small_steps: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("small_steps")
+def test_reader_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A fault of ours in the reading thread comes out where the scan was called."""
     entries = put(tmp_path / "f", [("BF16", (50,), bytes(100), frozenset({"nonfinite"}))])
 
@@ -388,7 +391,8 @@ def test_reader_fails(small_steps: None, monkeypatch: pytest.MonkeyPatch, tmp_pa
         scan_file(tmp_path / "f", entries, numpy=True)
 
 
-def test_no_more_threads(small_steps: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("small_steps")
+def test_no_more_threads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Where no thread can be started, the scan does without."""
     entries = put(tmp_path / "f", [("BF16", (500,), bytes(998) + b"\x80\x7f", EVERYTHING)])
 
