@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from dspark_lint.errors import UsageError
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 #: Format name: where its class stands. Only the asked format's module is imported.
-FORMATS: dict[str, str] = {
+FORMATS: Final[dict[str, str]] = {
     "text": "dspark_lint.report.text:TextReporter",
     "concise": "dspark_lint.report.concise:ConciseReporter",
     "json": "dspark_lint.report.json:JsonReporter",
@@ -29,7 +29,7 @@ FORMATS: dict[str, str] = {
     "html": "dspark_lint.report.html:HtmlReporter",
 }
 #: Formats whose standard output is exactly one document for a program.
-MACHINE = frozenset({"json", "jsonl", "sarif", "junit", "gitlab"})
+MACHINE: Final = frozenset({"json", "jsonl", "sarif", "junit", "gitlab"})
 
 
 def resolve_format(name: str, environ: Mapping[str, str]) -> str:

@@ -2,165 +2,205 @@
 
 from __future__ import annotations
 
-import textwrap
-
 from typing import TYPE_CHECKING
 
-from dspark_lint.report.base import (
-    Merged,
-    RenderOptions,
-    counted,
-    counts,
-    merge_releases,
-    place,
-    release_ranges,
-    safe,
-)
 from dspark_lint.report.color import styled
+from dspark_lint.report.escape import name, safe, sentence
+from dspark_lint.report.layout import cells, wrap
+from dspark_lint.report.lines import Lines
+from dspark_lint.report.matrix import matrix
+from dspark_lint.report.merge import all_releases, counted, grouped, merge, ranges, runtime_name, tally
+from dspark_lint.report.places import subject
 
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from dspark_lint.finding import CheckpointReport, Report, Result
+    from dspark_lint.report.base import RenderOptions
+    from dspark_lint.report.merge import Merged
 
 
-#: Longer names are clipped for people; machine formats give them whole.
-NAME = 160
-MARGIN = 11
+#: Where the sentences of a finding begin: behind the severity.
+_INDENT = " " * 11
+#: Room for ``expected``, ``found``, ``fix``, ``source``, ``remedy`` and ``note``.
+_LABEL = 10
+#: Without -v so many reasons are named for what was not checked.
+_REASONS = 2
 
 
 class TextReporter:
     """The default format."""
 
     def render(self, report: Report, options: RenderOptions) -> str:
-        """Render every checkpoint, then one line that sums up."""
+        """Render a matrix when there are several releases, then every checkpoint, then one line that sums up."""
         lines: list[str] = []
-        several = any(len(c.results) > 1 for c in report.checkpoints)
-        if several and not options.quiet:
-            lines += _matrix(report, options)
+        if not options.quiet and any(len(c.results) > 1 for c in report.checkpoints):
+            lines += [*matrix(report, options), ""]
         for checkpoint in report.checkpoints:
-            block = _several(checkpoint, options) if len(checkpoint.results) > 1 else _single(checkpoint, options)
-            lines += block
-        lines += _summary(report, options)
+            block = _block(checkpoint, options, alone=len(report.checkpoints) == 1)
+            lines += [*block, ""] if block else []
+        total = _total(report, options)
+        if total:
+            lines += total
+        elif lines:
+            lines.pop()  # the blank line that would have led to the total
         return "\n".join(lines) + "\n" if lines else ""
 
 
-def _head(checkpoint: CheckpointReport, options: RenderOptions, tail: str) -> str:
-    name = styled(safe(checkpoint.path, NAME), "bold", color=options.color)
-    facts = [safe(checkpoint.architecture or "no architecture", 60), checkpoint.dialect or "unreadable", counted(checkpoint.tensors, "tensor"), tail]
-    return f"{name}  " + styled("  ".join(facts), "dim", color=options.color)
-
-
-def _single(checkpoint: CheckpointReport, options: RenderOptions) -> list[str]:
-    result = checkpoint.results[0]
-    if options.quiet and not result.findings:
+def _block(checkpoint: CheckpointReport, options: RenderOptions, *, alone: bool) -> list[str]:
+    """Everything about one checkpoint; nothing when quiet and without findings."""
+    merged = merge(checkpoint.results)
+    if options.quiet and not merged and all(r.judged for r in checkpoint.results):
         return []
-    lines = [_head(checkpoint, options, f"vLLM {result.release}" + (f"  method {result.method}" if result.method else ""))]
+    lines = _head(checkpoint, options)
     if not options.quiet:
-        lines += [styled(line, "dim", color=options.color) for note in result.notes for line in _wrapped(note, "  note     ", options)]
-    for found in result.findings:
-        lines += _finding(Merged(found, (result.release,)), options, "")
-    lines += _unchecked(result, options)
-    lines.append(_verdict(result, options))
-    lines.append("")
-    return lines
-
-
-def _verdict(result: Result, options: RenderOptions) -> str:
-    number = counts(result.findings)
-    said = ", ".join(counted(number[s], s) for s in ("error", "warning", "info") if number[s])
-    word = {"ok": "ok", "warning": "warning", "error": "error", "unchecked": "not checked"}[result.verdict]
-    tail = f": {said}" if said else ""
-    return "  " + styled(word, result.verdict, color=options.color) + f"{tail} ({counted(len(result.checked), 'rule')} checked)"
-
-
-def _unchecked(result: Result, options: RenderOptions) -> list[str]:
-    if options.quiet or not result.unchecked:
-        return []
-    if options.verbose or not result.judged:
-        reasons: dict[str, list[str]] = {}
-        for what, why in result.unchecked:
-            reasons.setdefault(why, []).append(what)
-        rows = [f"{', '.join(whats)}: {why}" for why, whats in reasons.items()]
-        return [line for row in rows for line in _wrapped(safe(row, 600), "  unchecked ", options)]
-    needs = sorted({why for _, why in result.unchecked})
-    return _wrapped(f"{counted(len(result.unchecked), 'check')} not made ({'; '.join(needs[:2])}{'; …' if len(needs) > 2 else ''}); -v lists them", "  ", options)
-
-
-def _wrapped(text: str, label: str, options: RenderOptions) -> list[str]:
-    if options.width is None:
-        return [label + text]
-    width = max(options.width, 40)
-    return textwrap.wrap(text, width=width, initial_indent=label, subsequent_indent=" " * len(label), break_on_hyphens=False) or [label]
-
-
-def _finding(merged: Merged, options: RenderOptions, releases: str) -> list[str]:
-    found = merged.finding
-    tag = styled(f"{found.severity:<8}", found.severity, color=options.color)
-    where = styled(safe(place(found), NAME), "bold", color=options.color)
-    many = f"  (x{found.count})" if found.count > 1 else ""
-    lines = [f"  {tag} {found.rule}  {where}{many}" + (f"  [vLLM {releases}]" if releases else "")]
-    lines += _wrapped(safe(found.message, 1200), " " * MARGIN, options)
-    if options.verbose or options.explain:
-        for label, value in (("expected", found.expected), ("found", found.found)):
-            if value:
-                lines += _wrapped(safe(value, 400), " " * MARGIN + f"{label:<9}", options)
-    if found.fix and not options.quiet:
-        lines += _wrapped(safe(found.fix, 900), " " * MARGIN + "fix      ", options)
-    if found.source and not options.quiet:
-        lines.append(styled(" " * MARGIN + f"source   vLLM {merged.releases[-1]} {safe(found.source, NAME)}", "dim", color=options.color))
-    if options.explain and found.rule in options.rules:
-        info = options.rules[found.rule]
-        lines += _wrapped(info.rationale, " " * MARGIN + "why      ", options)
-        lines += _wrapped(info.remedy, " " * MARGIN + "remedy   ", options)
-    return lines
-
-
-def _cell(result: Result) -> str:
-    number = counts(result.findings)
-    if result.verdict == "unchecked":
-        return "?"
-    if result.verdict == "ok":
-        return "ok"
-    worst = result.verdict
-    return f"{worst} {number[worst]}" if number[worst] > 1 else worst
-
-
-def _matrix(report: Report, options: RenderOptions) -> list[str]:
-    """One row a checkpoint, one column a release."""
-    releases = [r.release for r in report.checkpoints[0].results]
-    widths = [max(len(r), 9) for r in releases]
-    first = max((len(safe(c.path, 60)) for c in report.checkpoints), default=10)
-    lines = [" " * first + "  " + "  ".join(f"{r:<{w}}" for r, w in zip(releases, widths, strict=True)).rstrip()]
-    for checkpoint in report.checkpoints:
-        cells = []
-        for result, width in zip(checkpoint.results, widths, strict=False):
-            text = _cell(result)
-            cells.append(styled(text, result.verdict, color=options.color) + " " * max(0, width - len(text)))
-        lines.append(f"{safe(checkpoint.path, 60):<{first}}  " + "  ".join(cells).rstrip())
-    return [*lines, ""]
-
-
-def _several(checkpoint: CheckpointReport, options: RenderOptions) -> list[str]:
-    merged = merge_releases(checkpoint.results)
-    if options.quiet and not merged:
-        return []
+        lines += _notes(checkpoint, options)
     releases = [r.release for r in checkpoint.results]
-    lines = [_head(checkpoint, options, f"vLLM {releases[0]} to {releases[-1]}")]
+    places = Lines(checkpoint)
     for one in merged:
-        lines += _finding(one, options, release_ranges(one.releases, releases))
-    blind = [r.release for r in checkpoint.results if not r.judged]
-    if blind and not options.quiet:
-        lines += _wrapped(f"nothing was judged under vLLM {release_ranges(blind, releases)}", "  ", options)
-    lines.append("")
+        shown = ranges(one.releases, releases) if len(releases) > 1 else ""
+        if not options.quiet and one is not merged[0]:
+            lines.append("")  # a finding is a paragraph
+        lines += _finding(one, places, options, shown)
+    lines += _unchecked(checkpoint, options)
+    if not alone and not options.quiet:
+        lines.append(_verdict(checkpoint, options))
     return lines
 
 
-def _summary(report: Report, options: RenderOptions) -> list[str]:
-    findings = [m.finding for c in report.checkpoints for m in merge_releases(c.results)]
-    number = counts(findings)
-    if options.quiet and not findings:
+def _head(checkpoint: CheckpointReport, options: RenderOptions) -> list[str]:
+    """``path  architecture  dialect  64 tensors  vLLM 0.32.0``, on two lines when it does not fit on one."""
+    path = name(checkpoint.path)
+    releases = [r.release for r in checkpoint.results]
+    runtimes = dict.fromkeys(runtime_name(r.runtime) for r in checkpoint.results)
+    facts = "  ".join(
+        (
+            name(checkpoint.architecture, 80) if checkpoint.architecture else "no architecture",
+            safe(checkpoint.dialect or "no dialect"),
+            counted(checkpoint.tensors, "tensor"),
+            " ".join((*runtimes, releases[0] if len(releases) == 1 else f"{releases[0]}-{releases[-1]}"))
+            if releases
+            else "no release",
+        )
+    )
+    shown = styled(path, "bold", color=options.color)
+    if options.width is None or cells(path) + cells(facts) + 2 <= options.width:
+        return [f"{shown}  {styled(facts, 'dim', color=options.color)}"]
+    rest = (styled(line, "dim", color=options.color) for line in wrap(facts, options.width, "  ", "  "))
+    return [*(styled(line, "bold", color=options.color) for line in wrap(path, options.width)), *rest]
+
+
+def _notes(checkpoint: CheckpointReport, options: RenderOptions) -> list[str]:
+    releases = [r.release for r in checkpoint.results]
+    said: dict[str, list[str]] = {}
+    for result in checkpoint.results:
+        for note in result.notes:
+            said.setdefault(note, []).append(result.release)
+    lines: list[str] = []
+    for note, where in said.items():
+        scope = "" if len(where) == len(releases) else f" (vLLM {ranges(where, releases)})"
+        lines += _labelled("note", sentence(note) + scope, options, indent="  ", style="dim")
+    return lines
+
+
+def _finding(one: Merged, places: Lines, options: RenderOptions, releases: str) -> list[str]:
+    found = one.finding
+    line, column = places.of(found)
+    file = (name(found.file) if found.file else "") + (f":{line}:{column}" if line else "")
+    where = "  ".join(part for part in (file, name(subject(found))) if part) or "(how it is served)"
+    if found.count > 1:
+        where += f"  (x{found.count})"
+    if releases:
+        where += f"  [{runtime_name(one.runtime)} {releases}]"
+    lead = f"  {found.severity:<8} {safe(found.rule)}  "
+    first, *more = wrap(where, options.width, lead, " " * len(lead))
+    tag = styled(f"{found.severity:<8}", found.severity, color=options.color)
+    rest = styled(first[len(lead) :], "bold", color=options.color)
+    lines = [f"  {tag} {safe(found.rule)}  {rest}", *(styled(m, "bold", color=options.color) for m in more)]
+    lines += wrap(sentence(found.message), options.width, _INDENT, _INDENT)
+    if options.quiet:
+        return lines
+    for label, value in (("expected", found.expected), ("found", found.found), ("fix", found.fix)):
+        if value is not None:
+            lines += _labelled(label, sentence(value), options)
+    if options.verbose:
+        for release, source in one.sources:
+            lines += _labelled("source", f"{runtime_name(one.runtime)} {release} {name(source)}", options, style="dim")
+    elif one.source:
+        lines += _labelled("source", name(one.source), options, style="dim")
+    info = options.rules.get(found.rule) if options.explain else None
+    if info is not None:
+        lines += _labelled("why", f"{info.title}. {info.rationale}", options, style="dim")
+        lines += _labelled("remedy", info.remedy, options, style="dim")
+    return lines
+
+
+def _labelled(
+    label: str, text: str, options: RenderOptions, *, indent: str = _INDENT, style: str | None = None
+) -> list[str]:
+    lead = f"{indent}{label:<{_LABEL}}"
+    lines = wrap(text, options.width, lead, " " * len(lead))
+    return [styled(line, style, color=options.color) for line in lines] if style else lines
+
+
+def _unchecked(checkpoint: CheckpointReport, options: RenderOptions) -> list[str]:
+    """What was not checked and why; quiet keeps only what was not judged at all: it must never read as clean."""
+    lines: list[str] = []
+    releases = [r.release for r in checkpoint.results]
+    blind = [r for r in checkpoint.results if r.verdict == "unchecked"]
+    if blind:
+        runtime = runtime_name(blind[0].runtime)
+        why = "; ".join(grouped(blind)) or "no reason was given"
+        where = ranges((r.release for r in blind), releases)
+        text = f"nothing was judged under {runtime} {where}: {sentence(why, 600)}"
+        lines += wrap(text, options.width, "  ", "    ")
+    reasons = grouped(r for r in checkpoint.results if r.verdict != "unchecked")
+    if options.quiet or not reasons:
+        return lines
+    if options.verbose:
+        for why, whats in reasons.items():
+            text = f"{', '.join(name(what) for what in whats)}: {sentence(why)}"
+            lines += _labelled("unchecked", text, options, indent="  ", style="dim")
+        return lines
+    number = len({what for whats in reasons.values() for what in whats})
+    some = "; ".join(sentence(why) for why in list(reasons)[:_REASONS]) + ("; …" if len(reasons) > _REASONS else "")
+    text = f"{counted(number, 'check')} not made, -v lists them: {some}"
+    return lines + _labelled("unchecked", text, options, indent="  ", style="dim")
+
+
+def _verdict(checkpoint: CheckpointReport, options: RenderOptions) -> str:
+    worst = _worst(checkpoint.results)
+    said = tally(one.finding for one in merge(checkpoint.results)) or ("" if worst == "unchecked" else "no findings")
+    facts = "; ".join(part for part in (said, _checked(checkpoint.results)) if part)
+    return f"  {styled(worst, worst, color=options.color)}: {facts}"
+
+
+def _worst(results: Iterable[Result]) -> str:
+    verdicts = {r.verdict for r in results}
+    return next((v for v in ("error", "warning", "ok") if v in verdicts), "unchecked")
+
+
+def _checked(results: Iterable[Result]) -> str:
+    return f"{counted(len({rule for r in results for rule in r.checked}), 'rule')} checked"
+
+
+def _total(report: Report, options: RenderOptions) -> list[str]:
+    """The closing line: what was found in how many checkpoints, and how much was looked at."""
+    results = [r for c in report.checkpoints for r in c.results]
+    said = tally(one.finding for c in report.checkpoints for one in merge(c.results))
+    worst = _worst(results)
+    if options.quiet and not said and worst == "ok":
         return []
-    if len(report.checkpoints) == 1 and len(report.checkpoints[0].results) == 1:
-        return []
-    said = ", ".join(counted(number[s], s) for s in ("error", "warning", "info") if number[s]) or "nothing found"
-    return [f"{said} in {counted(len(report.checkpoints), 'checkpoint')}"]
+    scope = f"in {counted(len(report.checkpoints), 'checkpoint')}"
+    releases = all_releases(report)
+    if len(releases) > 1:
+        scope += f" under {len(releases)} releases"
+    parts = [f"{said or ('nothing was checked' if worst == 'unchecked' else 'no findings')} {scope}"]
+    if not options.quiet:
+        parts.append(_checked(results))
+        blind = sum(r.verdict == "unchecked" for r in results)
+        if blind and worst != "unchecked":
+            parts.append(f"{blind} of {counted(len(results), 'result')} unchecked")
+    text, *rest = wrap("; ".join(parts), options.width, "", "  ")
+    return [styled(text, worst, color=options.color), *rest]

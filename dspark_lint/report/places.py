@@ -1,0 +1,88 @@
+"""Where findings are: in words for people, as paths for programs."""
+
+from __future__ import annotations
+
+import os
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from dspark_lint.report.lines import Lines, Place
+from dspark_lint.report.merge import Merged, merge
+
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from dspark_lint.finding import CheckpointReport, Finding, Report
+    from dspark_lint.report.base import RenderOptions
+
+
+def subject(finding: Finding) -> str:
+    """Return the key, tensor or module a finding is about, as people write it; empty when it is the whole file."""
+    if finding.pointer:
+        return dotted(finding.pointer)
+    return finding.tensor or finding.module or ""
+
+
+def dotted(pointer: str) -> str:
+    """Return a JSON pointer as people write keys: ``dflash_config.mask_token_id``."""
+    return ".".join(part.replace("~1", "/").replace("~0", "~") for part in pointer[1:].split("/"))
+
+
+class Located(NamedTuple):
+    """One fault of one checkpoint, with its place."""
+
+    checkpoint: CheckpointReport
+    merged: Merged
+    path: str
+    """Of the file (of the checkpoint where no file is concerned), as the format's readers want it."""
+    place: Place
+
+    @property
+    def finding(self) -> Finding:
+        """The fault itself."""
+        return self.merged.finding
+
+
+def located(report: Report, options: RenderOptions, base: str | None = None) -> Iterator[Located]:
+    """Yield every fault of a report once, checkpoint by checkpoint, most severe first in each."""
+    for checkpoint in report.checkpoints:
+        lines = Lines(checkpoint)
+        for merged in merge(checkpoint.results):
+            path = relative(checkpoint, merged.finding.file, base or os.fspath(options.base_dir))
+            yield Located(checkpoint, merged, path, lines.of(merged.finding))
+
+
+def relative(checkpoint: CheckpointReport, file: str | None, base: str) -> str:
+    """Return a path below `base` with forward slashes.
+
+    What lies elsewhere keeps its absolute path, and a checkpoint named by an address (``hf://``) keeps that.
+    """
+    if "://" in checkpoint.path:
+        return f"{checkpoint.path.rstrip('/')}/{file}" if file else checkpoint.path
+    path = str(Path(checkpoint.root, file)) if file else checkpoint.root
+    try:
+        below = os.path.relpath(path, base)
+        if below.split(os.sep, 1)[0] == os.pardir:
+            below = os.path.relpath(os.path.realpath(path), os.path.realpath(base))
+    except ValueError:  # another drive
+        below = os.pardir
+    if below.split(os.sep, 1)[0] == os.pardir:
+        below = path
+    return below.replace(os.sep, "/")
+
+
+def ci_base(options: RenderOptions) -> str:
+    """Return the directory a CI system counts paths from: its workspace when we run inside it, else the base."""
+    base = str(Path(options.base_dir).absolute())
+    for variable in ("GITHUB_WORKSPACE", "CI_PROJECT_DIR"):
+        workspace = options.environ.get(variable)
+        if workspace and Path(workspace).is_absolute():
+            try:
+                top = os.path.realpath(workspace)
+                if os.path.commonpath([top, os.path.realpath(base)]) == top:
+                    return workspace
+            except ValueError:  # another drive
+                continue
+    return base
