@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
-from itertools import compress, count, pairwise
-from operator import add
+from itertools import compress, count
+from operator import add, gt, lt, not_
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 
@@ -23,6 +23,9 @@ class Found(NamedTuple):
     total: int
     first: int | None
     """The index of the first one."""
+
+
+_NONE = Found(0, None)
 
 
 class MaskFacts(NamedTuple):
@@ -94,33 +97,36 @@ def table_facts(
     end = math.inf if target_vocab is None else target_vocab
     ids, offsets, not_whole = _whole(d2t)
     targets = list(map(add, ids, offsets))
+    lowest, highest = min(targets, default=None), max(targets, default=None)
+    least, most = min(offsets, default=0), max(offsets, default=0)
     repeated, earlier = _repeats(ids, targets)
+    # Tables are large and mostly in order: what is quick to rule out is not counted.
     return TableFacts(
         entries=len(d2t),
         target_vocab=target_vocab,
         not_whole=not_whole,
-        lowest=min(targets, default=None),
-        highest=max(targets, default=None),
-        below=_found(ids, [target < 0 for target in targets]),
-        beyond=_found(ids, [target >= end for target in targets]),
+        lowest=lowest,
+        highest=highest,
+        below=_NONE if lowest is None or lowest >= 0 else _found(ids, [target < 0 for target in targets]),
+        beyond=_NONE if highest is None or highest < end else _found(ids, [target >= end for target in targets]),
         repeated=repeated,
         repeated_earlier=earlier,
-        descending=_found(ids[1:], [after < before for before, after in pairwise(targets)]),
-        negative=_found(ids, [offset < 0 for offset in offsets]),
-        all_zero=bool(offsets) and not any(offsets),
-        ascending=bool(offsets) and offsets[0] >= 0 and all(before < after for before, after in pairwise(offsets)),
-        fits_as_absolute=len(set(offsets)) == len(offsets) > 0 and min(offsets) >= 0 and max(offsets) < end,
+        descending=_NONE if sorted(targets) == targets else _found(ids[1:], list(map(gt, targets, targets[1:]))),
+        negative=_NONE if least >= 0 else _found(ids, [offset < 0 for offset in offsets]),
+        all_zero=bool(offsets) and not least and not most,
+        ascending=bool(offsets) and least >= 0 and all(map(lt, offsets, offsets[1:])),
+        fits_as_absolute=bool(offsets) and least >= 0 and most < end and len(set(offsets)) == len(offsets),
         mask=None if t2d is None else _mask(t2d, ids, targets, offsets),
     )
 
 
 def _whole(d2t: Sequence[float]) -> tuple[Sequence[int], Sequence[int], Found]:
     """The draft ids whose entry is a whole number, and those entries."""
-    if all(type(number) is int for number in d2t):
-        return range(len(d2t)), cast("Sequence[int]", d2t), Found(0, None)
+    if set(map(type, d2t)) <= {int}:
+        return range(len(d2t)), cast("Sequence[int]", d2t), _NONE
     good = [isinstance(number, int) or number.is_integer() for number in d2t]
     ids = list(compress(count(), good))
-    return ids, [int(d2t[i]) for i in ids], _found(range(len(d2t)), [not one for one in good])
+    return ids, [int(d2t[i]) for i in ids], _found(count(), list(map(not_, good)))
 
 
 def _found(indices: Iterable[int], which: Sequence[bool]) -> Found:
@@ -130,11 +136,10 @@ def _found(indices: Iterable[int], which: Sequence[bool]) -> Found:
 def _repeats(ids: Sequence[int], targets: Sequence[int]) -> tuple[Found, int | None]:
     """The entries that lead where an earlier one leads, and the earlier one of the first of them."""
     if len(set(targets)) == len(targets):
-        return Found(0, None), None
+        return _NONE, None
     owner: dict[int, int] = {}
     again = [owner.setdefault(target, i) != i for i, target in zip(ids, targets, strict=True)]
-    found = _found(ids, again)
-    return found, owner[targets[again.index(True)]]
+    return _found(ids, again), owner[targets[again.index(True)]]
 
 
 def _mask(t2d: Sequence[float], ids: Sequence[int], targets: Sequence[int], offsets: Sequence[int]) -> MaskFacts:
@@ -144,8 +149,8 @@ def _mask(t2d: Sequence[float], ids: Sequence[int], targets: Sequence[int], offs
     return MaskFacts(
         entries=len(t2d),
         marked=len(marked),
-        other=_found(count(), [number not in (0, 1) for number in t2d]),
-        unmarked=_found(ids, [target not in marked for target in targets]),
+        other=_NONE if set(t2d) <= {0, 1} else _found(count(), [number not in (0, 1) for number in t2d]),
+        unmarked=_NONE if reached <= marked else _found(ids, [target not in marked for target in targets]),
         unreached=Found(len(unreached), min(unreached, default=None)),
         agrees=marked == reached,
         agrees_with_absolute=marked == set(offsets),
