@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
 
 
-#: Bytes of a buffer. Smaller ones cost more calls, greater ones leave the cache of the processor.
-CHUNK: Final = 1 << 20
+#: Bytes of a buffer. Smaller ones cost more calls, greater ones memory and, in the end, the cache of the processor.
+CHUNK: Final = 1 << 21
 #: One is filled, one waits, one is looked at.
 _BUFFERS: Final = 3
 # Where a stretch starts in a buffer: any width of element, and a line of the cache.

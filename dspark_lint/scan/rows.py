@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from typing import TYPE_CHECKING, NamedTuple
 
 from dspark_lint.scan.classify import is_zero
@@ -45,22 +47,21 @@ class Rows:
         stop = start + rows * row
         if not rows:
             return
+        before = 1 if self._last else 0
         alike = copied = 0
         for one, other in self._probes:
-            first, second = (
-                int.from_bytes(self._last[at : at + 1] + raw[start + at : stop : row], "little") for at in (one, other)
-            )
+            first = int.from_bytes(self._last[one : one + 1] + raw[start + one : stop : row], "little")
+            second = int.from_bytes(self._last[other : other + 1] + raw[start + other : stop : row], "little")
             alike |= first ^ second
             copied |= (first ^ first >> 8) | (second ^ second >> 8)
-        before = 1 if self._last else 0
         # A difference of signs may be one of zeros.
-        for at in _zero_bytes(alike & int.from_bytes(b"\x7f" * (rows + before), "little"), rows + before, before):
+        for at in _zero_bytes(alike & _magnitudes(rows + before), rows + before, before):
             begin = start + (at - before) * row
             if is_zero(raw, begin, begin + row, self._form):
                 self._note(0, number + at - before)
             elif self._constant(raw, begin):
                 self._note(1, number + at - before)
-        for at in _zero_bytes(copied, rows + before - 1, 0):
+        for at in _zero_bytes(copied & _all(rows + before - 1), rows + before - 1, 0):
             begin = start + (at + 1 - before) * row
             if raw[begin : begin + row] == (self._last if begin == start else raw[begin - row : begin]):
                 self._note(2, number + at + 1 - before)
@@ -82,11 +83,19 @@ class Rows:
         return zero, constant, repeated
 
 
+@functools.lru_cache(8)
+def _magnitudes(size: int) -> int:
+    return int.from_bytes(b"\x7f" * size, "little")
+
+
+@functools.lru_cache(8)
+def _all(size: int) -> int:
+    return (1 << 8 * size) - 1
+
+
 def _zero_bytes(number: int, size: int, begin: int) -> list[int]:
-    """The positions from `begin` on of the zeros among the `size` lowest bytes of `number`."""
-    if size <= 0:
-        return []
-    data = (number & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+    """The positions from `begin` on of the zeros among the `size` bytes of `number`."""
+    data = number.to_bytes(size, "little")
     found = []
     at = data.find(0, begin)
     while at >= 0:

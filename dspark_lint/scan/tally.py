@@ -139,8 +139,9 @@ class Tally:
         """Take in the next bytes of the tensor."""
         if self.finished:
             return
-        # Only the end of a cut file leaves part of an element.
-        piece = piece._replace(stop=piece.stop - (piece.stop - piece.start) % self.form.unit)
+        if rest := (piece.stop - piece.start) % self.form.unit:
+            # The end of a cut file leaves part of an element.
+            piece = piece._replace(stop=piece.stop - rest)
         kind = self.float
         if piece.stop == piece.start:
             return
