@@ -48,8 +48,8 @@ def sentence(text: str, limit: int = SENTENCE) -> str:
 
 
 def whole(text: str) -> str:
-    r"""Return a text that any strict reader accepts: lone surrogates written out as ``\udc80``.
+    r"""Return a text that any strict reader accepts: a lone surrogate is written out as ``\udc80``.
 
-    They come from file names that are no UTF-8 and from escapes in JSON; strict parsers refuse a whole document for one.
+    They come from file names that are no UTF-8 and from escapes in JSON; strict parsers refuse all for one.
     """
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")

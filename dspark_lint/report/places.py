@@ -36,7 +36,7 @@ class Located(NamedTuple):
     checkpoint: CheckpointReport
     merged: Merged
     path: str
-    """Of the file (of the checkpoint where no file is concerned), as the format's readers want it."""
+    """Of the file, as the format's readers want it; of config.json, else the directory, where no file is concerned."""
     place: Place
 
     @property
@@ -49,9 +49,17 @@ def located(report: Report, options: RenderOptions, base: str | None = None) -> 
     """Yield every fault of a report once, checkpoint by checkpoint, most severe first in each."""
     for checkpoint in report.checkpoints:
         lines = Lines(checkpoint)
+        paths: dict[str | None, str] = {}
         for merged in merge(checkpoint.results):
-            path = relative(checkpoint, merged.finding.file, base or os.fspath(options.base_dir))
-            yield Located(checkpoint, merged, path, lines.of(merged.finding))
+            file = merged.finding.file
+            if file not in paths:
+                paths[file] = relative(checkpoint, file or stand_in(checkpoint), base or os.fspath(options.base_dir))
+            yield Located(checkpoint, merged, paths[file], lines.of(merged.finding))
+
+
+def stand_in(checkpoint: CheckpointReport) -> str | None:
+    """Return the file that stands for the whole checkpoint where a reader wants one; None when it is not there."""
+    return "config.json" if Path(checkpoint.root, "config.json").is_file() else None
 
 
 def relative(checkpoint: CheckpointReport, file: str | None, base: str) -> str:

@@ -63,10 +63,12 @@ def _block(checkpoint: CheckpointReport, options: RenderOptions, *, alone: bool)
         if not options.quiet and one is not merged[0]:
             lines.append("")  # a finding is a paragraph
         lines += _finding(one, places, options, shown)
-    lines += _unchecked(checkpoint, options)
+    closing = _unchecked(checkpoint, options)
     if not alone and not options.quiet:
-        lines.append(_verdict(checkpoint, options))
-    return lines
+        closing.append(_verdict(checkpoint, options))
+    if closing and merged:
+        lines.append("")
+    return lines + closing
 
 
 def _head(checkpoint: CheckpointReport, options: RenderOptions) -> list[str]:

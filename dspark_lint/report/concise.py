@@ -1,0 +1,49 @@
+"""A line a finding, as editors and grep read it: ``path:line:column: RULE message``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dspark_lint.report.color import styled
+from dspark_lint.report.escape import safe, sentence
+from dspark_lint.report.merge import all_releases, grouped, ranges, runtime_name
+from dspark_lint.report.places import located, relative, stand_in
+
+
+if TYPE_CHECKING:
+    from dspark_lint.finding import CheckpointReport, Report
+    from dspark_lint.report.base import RenderOptions
+    from dspark_lint.report.places import Located
+
+
+class ConciseReporter:
+    """One line each, nothing else; what has no line or column says 1."""
+
+    def render(self, report: Report, options: RenderOptions) -> str:
+        """Return a line a fault, and one a checkpoint whose judgement failed under some release."""
+        releases = all_releases(report)
+        lines = [finding_line(one, releases, options) for one in located(report, options)]
+        lines += [line for c in report.checkpoints for line in unjudged_lines(c, options)]
+        return "".join(f"{line}\n" for line in lines)
+
+
+def finding_line(one: Located, releases: list[str], options: RenderOptions) -> str:
+    """Return the line of one fault; over several releases it names those that have it."""
+    found = one.finding
+    where = f"{safe(one.path)}:{one.place.line or 1}:{one.place.column or 1}:"
+    rule = styled(safe(found.rule), found.severity, color=options.color)
+    scope = ""
+    if len(releases) > 1:
+        scope = f" [{runtime_name(one.merged.runtime)} {ranges(one.merged.releases, releases)}]"
+    return f"{styled(where, 'bold', color=options.color)} {rule} {sentence(found.message)}{scope}"
+
+
+def unjudged_lines(checkpoint: CheckpointReport, options: RenderOptions) -> list[str]:
+    """Return a line where nothing was judged: silence would read as clean."""
+    blind = [r for r in checkpoint.results if r.verdict == "unchecked"]
+    if not blind:
+        return []
+    where = ranges((r.release for r in blind), [r.release for r in checkpoint.results])
+    why = "; ".join(grouped(blind)) or "no reason was given"
+    path = safe(relative(checkpoint, stand_in(checkpoint), str(options.base_dir)))
+    return [f"{path}:1:1: unchecked {runtime_name(blind[0].runtime)} {where}: {sentence(why)}"]
