@@ -86,6 +86,23 @@ def timed(what: Callable[[], object], path: Path, *, cold: bool) -> float:
     return time.perf_counter() - start
 
 
+def measure(path: Path, entries: list[TensorSlice], rounds: int, *, cold: bool = False) -> dict[str, list[float]]:
+    """Seconds of every round of every way; the ways without what is not installed."""
+    ways: dict[str, Callable[[], object]] = {
+        "plain read": lambda: plain(path),
+        "standard library": lambda: scan_file(path, entries, numpy=False),
+    }
+    if importlib.util.find_spec("numpy") is not None:
+        ways["numpy"] = lambda: scan_file(path, entries, numpy=True)
+    for what in ways.values():
+        what()
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    for _ in range(rounds):
+        for name, what in ways.items():
+            seconds[name].append(timed(what, path, cold=cold))
+    return seconds
+
+
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -97,18 +114,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=given.directory) as directory:
         path = Path(directory) / "data"
         entries = write(path, int(given.gigabytes * 1e9))
-        ways: dict[str, Callable[[], object]] = {
-            "plain read": lambda: plain(path),
-            "standard library": lambda: scan_file(path, entries, numpy=False),
-        }
-        if importlib.util.find_spec("numpy") is not None:
-            ways["numpy"] = lambda: scan_file(path, entries, numpy=True)
-        for what in ways.values():
-            what()
-        seconds: dict[str, list[float]] = {name: [] for name in ways}
-        for _ in range(given.rounds):
-            for name, what in ways.items():
-                seconds[name].append(timed(what, path, cold=given.cold))
+        seconds = measure(path, entries, given.rounds, cold=given.cold)
         size = path.stat().st_size
     floor = statistics.median(seconds["plain read"])
     for name, taken in seconds.items():
