@@ -43,7 +43,7 @@ class Finding(NamedTuple):
     """Module name as the runtime spells it."""
     expected: str | None = None
     found: str | None = None
-    count: int = 1
+    count: int = 1  # type: ignore[assignment]
     """How many places share this one fault (36 layers: 36)."""
     source: str | None = None
     """``path/in/package.py:line`` of the loader's code, in the release judged."""

@@ -25,7 +25,7 @@ class Selection(NamedTuple):
     """``safetensors`` or ``pickle`` (not read here)."""
     files: tuple[str, ...]
     """What is opened, in the loader's order."""
-    index: Document | None
+    index: Document | None  # type: ignore[assignment]
     missing: tuple[str, ...]
     """Named by the index, not on disk."""
     unlisted: tuple[str, ...]

@@ -135,7 +135,7 @@ def formats_of(options: dict[str, Any]) -> list[tuple[str, str | None]]:
 
 
 def _at_least(report: Report, severity: str) -> Report:
-    keep = SEVERITIES[: SEVERITIES.index(severity) + 1]  # type: ignore[arg-type]
+    keep = SEVERITIES[: SEVERITIES.index(severity) + 1]
     return Report(
         tuple(c._replace(results=tuple(r._replace(findings=tuple(f for f in r.findings if f.severity in keep)) for r in c.results)) for c in report.checkpoints),
         report.tool_version,
@@ -177,7 +177,7 @@ def exit_code(report: Report, fail_on: str) -> int:
     """Return the exit code of a report: findings first, then whether anything was checked at all."""
     results = [r for c in report.checkpoints for r in c.results]
     if fail_on != "never":
-        bar = SEVERITIES.index(fail_on)  # type: ignore[arg-type]
+        bar = SEVERITIES.index(fail_on)
         if any(SEVERITIES.index(f.severity) <= bar for r in results for f in r.findings):
             return exits.FINDINGS
     if not results or all(r.verdict == "unchecked" for r in results):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from dspark_lint.report.color import styled
 from dspark_lint.report.escape import safe, sentence
-from dspark_lint.report.merge import all_releases, grouped, ranges, runtime_name
+from dspark_lint.report.merge import all_releases, ranges, runtime_name, unjudged
 from dspark_lint.report.places import located, relative, stand_in
 
 
@@ -23,7 +23,7 @@ class ConciseReporter:
         """Return a line a fault, and one a checkpoint whose judgement failed under some release."""
         releases = all_releases(report)
         lines = [finding_line(one, releases, options) for one in located(report, options)]
-        lines += [line for c in report.checkpoints for line in unjudged_lines(c, options)]
+        lines += [line for c in report.checkpoints if (line := unjudged_line(c, options))]
         return "".join(f"{line}\n" for line in lines)
 
 
@@ -38,12 +38,10 @@ def finding_line(one: Located, releases: list[str], options: RenderOptions) -> s
     return f"{styled(where, 'bold', color=options.color)} {rule} {sentence(found.message)}{scope}"
 
 
-def unjudged_lines(checkpoint: CheckpointReport, options: RenderOptions) -> list[str]:
-    """Return a line where nothing was judged: silence would read as clean."""
-    blind = [r for r in checkpoint.results if r.verdict == "unchecked"]
-    if not blind:
-        return []
-    where = ranges((r.release for r in blind), [r.release for r in checkpoint.results])
-    why = "; ".join(grouped(blind)) or "no reason was given"
-    path = safe(relative(checkpoint, stand_in(checkpoint), str(options.base_dir)))
-    return [f"{path}:1:1: unchecked {runtime_name(blind[0].runtime)} {where}: {sentence(why)}"]
+def unjudged_line(checkpoint: CheckpointReport, options: RenderOptions) -> str | None:
+    """Return the line of a checkpoint that was not judged under some release."""
+    text = unjudged(checkpoint)
+    if text is None:
+        return None
+    path = relative(checkpoint, stand_in(checkpoint), str(options.base_dir))
+    return f"{safe(path)}:1:1: unchecked {sentence(text)}"

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dspark_lint.finding import SEVERITIES
-from dspark_lint.report.concise import finding_line, unjudged_lines
+from dspark_lint.report.concise import finding_line, unjudged_line
 from dspark_lint.report.escape import safe, sentence
-from dspark_lint.report.merge import all_releases, ranges, runtime_name
-from dspark_lint.report.places import ci_base, located
+from dspark_lint.report.merge import all_releases, ranges, runtime_name, unjudged
+from dspark_lint.report.places import ci_base, located, relative, stand_in
 
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class GithubReporter:
                 rest.append(one)
         plain = options._replace(color=False)
         lines += [_plain(finding_line(one, releases, plain)) for one in rest]
-        lines += [_plain(line) for c in report.checkpoints for line in unjudged_lines(c, plain)]
+        lines += _unjudged(report, plain, SHOWN - used["info"])
         total = f"dspark-lint: {headline(report)}"
         if rest:
             total += f"; {len(rows) - len(rest)} of {len(rows)} shown as annotations, GitHub takes {SHOWN} of a level"
@@ -66,6 +66,19 @@ def annotation(one: Located, releases: list[str]) -> str:
     values = {"file": one.path, "line": one.place.line or 1, "col": one.place.column, "title": found.rule}
     properties = ",".join(f"{key}={_property(safe(str(value)))}" for key, value in values.items() if value is not None)
     return f"::{_LEVELS[found.severity]} {properties}::{_data(text)}"
+
+
+def _unjudged(report: Report, options: RenderOptions, room: int) -> list[str]:
+    """Say where nothing was judged: as notices while there is room for them, else in the log."""
+    lines: list[str] = []
+    for checkpoint in report.checkpoints:
+        text = unjudged(checkpoint)
+        if text is not None and len(lines) < room:
+            path = relative(checkpoint, stand_in(checkpoint), ci_base(options))
+            lines.append(f"::notice file={_property(safe(path))},line=1,title=unchecked::{_data(sentence(text))}")
+        elif text is not None:
+            lines.append(_plain(unjudged_line(checkpoint, options) or ""))
+    return lines
 
 
 def step_summary(report: Report, options: RenderOptions) -> str:

@@ -8,7 +8,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from dspark_lint.report.escape import whole
-from dspark_lint.report.merge import all_releases, grouped, ranges, runtime_name
+from dspark_lint.report.merge import all_releases, ranges, runtime_name, unjudged
 from dspark_lint.report.places import ci_base, located, relative, stand_in
 
 
@@ -37,15 +37,12 @@ class GitlabReporter:
             key = _fingerprint(taken, place, found.fingerprint, found.severity, found.effect)
             issues.append(_issue(text, found.rule, key, _severity(found), (one.path, one.place.line)))
         for checkpoint in report.checkpoints:
-            blind = [r for r in checkpoint.results if r.verdict == "unchecked"]
-            if blind:
+            blind = unjudged(checkpoint)
+            if blind is not None:
                 place = relative(checkpoint, None, base)
-                where = ranges((r.release for r in blind), [r.release for r in checkpoint.results])
-                why = "; ".join(grouped(blind)) or "no reason was given"
-                text = f"nothing was judged under {runtime_name(blind[0].runtime)} {where}: {why}"
                 key = _fingerprint(taken, place, "unchecked")
                 place = relative(checkpoint, stand_in(checkpoint), base)
-                issues.append(_issue(text, "unchecked", key, "info", (place, None)))
+                issues.append(_issue(blind, "unchecked", key, "info", (place, None)))
         return json.dumps(issues, indent=2) + "\n"
 
 

@@ -9,7 +9,7 @@ from dspark_lint.report.escape import name, safe, sentence
 from dspark_lint.report.lines import Lines
 from dspark_lint.report.markdown import headline
 from dspark_lint.report.matrix import cell
-from dspark_lint.report.merge import all_releases, counted, grouped, merge, ranges, runtime_name, tally
+from dspark_lint.report.merge import all_releases, counted, grouped, merge, ranges, runtime_name, tally, unjudged
 from dspark_lint.report.places import subject
 from dspark_lint.report.snippet import snippet
 from dspark_lint.report.style import CSS
@@ -120,7 +120,9 @@ def _checkpoint(checkpoint: CheckpointReport, number: int, options: RenderOption
         f'<ul class="facts">{"".join(f"<li>{fact}</li>" for fact in facts)}</ul>',
     ]
     notes = dict.fromkeys(note for r in checkpoint.results for note in r.notes)
-    out += _unjudged(checkpoint, order)
+    blind = unjudged(checkpoint)
+    if blind is not None:
+        out.append(f'<p><span class="badge unchecked">unchecked</span> {_said(blind)}</p>')
     if notes:
         out.append(f'<ul class="notes">{"".join(f"<li>{_said(note)}</li>" for note in notes)}</ul>')
     if merged:
@@ -132,15 +134,6 @@ def _checkpoint(checkpoint: CheckpointReport, number: int, options: RenderOption
     out += _unchecked(checkpoint)
     out.append("</section>")
     return out
-
-
-def _unjudged(checkpoint: CheckpointReport, order: list[str]) -> list[str]:
-    blind = [r for r in checkpoint.results if r.verdict == "unchecked"]
-    if not blind:
-        return []
-    where = f"{runtime_name(blind[0].runtime)} {ranges((r.release for r in blind), order)}"
-    why = _said("; ".join(grouped(blind)) or "no reason was given")
-    return [f'<p><span class="badge unchecked">unchecked</span> Nothing was judged under {_html(where)}: {why}</p>']
 
 
 def _finding(one: Merged, lines: Lines, order: list[str], options: RenderOptions, *, opened: bool) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 #: Text is never squeezed into fewer cells than this.
-_LEAST = 24
+_LEAST = 16
 
 
 def cells(text: str) -> int:
@@ -30,7 +30,7 @@ def wrap(text: str, width: int | None, first: str = "", rest: str = "") -> list[
     for word in text.split(" "):
         size = cells(word)
         if line and used + 1 + size > room:
-            lines.append(line)
+            lines.append(line.rstrip())
             line, used, room = "", 0, later
         while size > room:
             piece = _head(word, room)

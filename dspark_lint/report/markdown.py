@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from dspark_lint.report.escape import clip, name, sentence
 from dspark_lint.report.lines import Lines
 from dspark_lint.report.matrix import cell
-from dspark_lint.report.merge import all_releases, counted, grouped, merge, ranges, runtime_name, tally
+from dspark_lint.report.merge import all_releases, counted, grouped, merge, ranges, runtime_name, tally, unjudged
 from dspark_lint.report.places import subject
 
 
@@ -174,14 +174,8 @@ def _row(one: Merged, places: Lines, releases: list[str], options: RenderOptions
 
 def _unjudged(checkpoint: CheckpointReport) -> list[str]:
     """Say where nothing was judged, and count what else was not checked."""
-    order = [r.release for r in checkpoint.results]
-    lines = []
-    blind = [r for r in checkpoint.results if r.verdict == "unchecked"]
-    if blind:
-        why = text("; ".join(grouped(blind)) or "no reason was given")
-        runtime = runtime_name(blind[0].runtime)
-        where = ranges((r.release for r in blind), order)
-        lines.append(f"- {_SIGNS['unchecked']} nothing was judged under {runtime} {where}: {why}")
+    blind = unjudged(checkpoint)
+    lines = [f"- {_SIGNS['unchecked']} {text(blind)}"] if blind is not None else []
     reasons = grouped(r for r in checkpoint.results if r.verdict != "unchecked")
     for why, whats in reasons.items():
         some = ", ".join(code(what) for what in list(whats)[:NAMED])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dspark_lint.report.color import styled
-from dspark_lint.report.escape import clip, safe
+from dspark_lint.report.escape import safe
 from dspark_lint.report.layout import cells, padded
 from dspark_lint.report.merge import all_releases, counted
 
@@ -36,7 +36,8 @@ def matrix(report: Report, options: RenderOptions) -> list[str]:
     rows = [{r.release: r for r in c.results} for c in report.checkpoints]
     widths = [max(len(release), *(len(cell(row.get(release))) for row in rows)) for release in releases]
     room = _PATH if options.width is None else max(16, min(_PATH, options.width // 3))
-    paths = [safe(clip(c.path, room)) for c in report.checkpoints]
+    # of a path the end tells, and here the paths stand below each other
+    paths = [safe(c.path if len(c.path) <= room else "…" + c.path[1 - room :]) for c in report.checkpoints]
     first = max(map(cells, paths))
     lines: list[str] = []
     for band in _bands(widths, None if options.width is None else options.width - first):

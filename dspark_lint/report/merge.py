@@ -10,7 +10,7 @@ from dspark_lint.finding import SEVERITIES
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from dspark_lint.finding import Finding, Report, Result
+    from dspark_lint.finding import CheckpointReport, Finding, Report, Result
 
 
 _RUNTIMES = {"vllm": "vLLM"}
@@ -90,6 +90,16 @@ def grouped(results: Iterable[Result]) -> dict[str, dict[str, list[str]]]:
         for what, reason in result.unchecked:
             reasons.setdefault(reason, {}).setdefault(what, []).append(result.release)
     return reasons
+
+
+def unjudged(checkpoint: CheckpointReport) -> str | None:
+    """Return the sentence about the releases under which nothing was judged: silence would read as clean."""
+    blind = [r for r in checkpoint.results if r.verdict == "unchecked"]
+    if not blind:
+        return None
+    where = ranges((r.release for r in blind), [r.release for r in checkpoint.results])
+    why = "; ".join(grouped(blind)) or "no reason was given"
+    return f"nothing was judged under {runtime_name(blind[0].runtime)} {where}: {why}"
 
 
 def counted(number: int, noun: str) -> str:

@@ -67,7 +67,7 @@ def relative(checkpoint: CheckpointReport, file: str | None, base: str) -> str:
 
     What lies elsewhere keeps its absolute path, and a checkpoint named by an address (``hf://``) keeps that.
     """
-    if "://" in checkpoint.path:
+    if is_address(checkpoint.path):
         return f"{checkpoint.path.rstrip('/')}/{file}" if file else checkpoint.path
     path = str(Path(checkpoint.root, file)) if file else checkpoint.root
     try:
@@ -79,6 +79,12 @@ def relative(checkpoint: CheckpointReport, file: str | None, base: str) -> str:
     if below.split(os.sep, 1)[0] == os.pardir:
         below = path
     return below.replace(os.sep, "/")
+
+
+def is_address(path: str) -> bool:
+    """Whether a checkpoint is named by an address (``hf://org/name``) and not by a path."""
+    scheme, separator, _ = path.partition("://")
+    return bool(separator) and scheme.isalnum()
 
 
 def ci_base(options: RenderOptions) -> str:

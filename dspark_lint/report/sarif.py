@@ -11,7 +11,7 @@ from urllib.parse import quote
 from dspark_lint.report.base import RuleInfo
 from dspark_lint.report.escape import whole
 from dspark_lint.report.merge import all_releases, grouped, ranges, runtime_name
-from dspark_lint.report.places import ci_base, located, relative
+from dspark_lint.report.places import ci_base, is_address, located, relative
 
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def _location(one: Located) -> dict[str, Any]:
 
 def artifact(path: str) -> dict[str, Any]:
     """Return a path as a SARIF address: relative to the root where it lies below it, else absolute."""
-    if "://" in path:
+    if is_address(path):
         scheme, _, rest = path.partition("://")
         return {"uri": f"{scheme}://{_quoted(rest)}"}
     if path.startswith("/"):

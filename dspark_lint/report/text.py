@@ -9,7 +9,7 @@ from dspark_lint.report.escape import name, safe, sentence
 from dspark_lint.report.layout import cells, wrap
 from dspark_lint.report.lines import Lines
 from dspark_lint.report.matrix import matrix
-from dspark_lint.report.merge import all_releases, counted, grouped, merge, ranges, runtime_name, tally
+from dspark_lint.report.merge import all_releases, counted, grouped, merge, ranges, runtime_name, tally, unjudged
 from dspark_lint.report.places import subject
 
 
@@ -65,7 +65,7 @@ def _block(checkpoint: CheckpointReport, options: RenderOptions, *, alone: bool)
         lines += _finding(one, places, options, shown)
     closing = _unchecked(checkpoint, options)
     if not alone and not options.quiet:
-        closing.append(_verdict(checkpoint, options))
+        closing += _verdict(checkpoint, options)
     if closing and merged:
         lines.append("")
     return lines + closing
@@ -149,14 +149,9 @@ def _labelled(
 def _unchecked(checkpoint: CheckpointReport, options: RenderOptions) -> list[str]:
     """What was not checked and why; quiet keeps only what was not judged at all: it must never read as clean."""
     lines: list[str] = []
-    releases = [r.release for r in checkpoint.results]
-    blind = [r for r in checkpoint.results if r.verdict == "unchecked"]
+    blind = unjudged(checkpoint)
     if blind:
-        runtime = runtime_name(blind[0].runtime)
-        why = "; ".join(grouped(blind)) or "no reason was given"
-        where = ranges((r.release for r in blind), releases)
-        text = f"nothing was judged under {runtime} {where}: {sentence(why, 600)}"
-        lines += wrap(text, options.width, "  ", "    ")
+        lines += wrap(sentence(blind, 600), options.width, "  ", "    ")
     reasons = grouped(r for r in checkpoint.results if r.verdict != "unchecked")
     if options.quiet or not reasons:
         return lines
@@ -171,11 +166,12 @@ def _unchecked(checkpoint: CheckpointReport, options: RenderOptions) -> list[str
     return lines + _labelled("unchecked", text, options, indent="  ", style="dim")
 
 
-def _verdict(checkpoint: CheckpointReport, options: RenderOptions) -> str:
+def _verdict(checkpoint: CheckpointReport, options: RenderOptions) -> list[str]:
     worst = _worst(checkpoint.results)
     said = tally(one.finding for one in merge(checkpoint.results)) or ("" if worst == "unchecked" else "no findings")
-    facts = "; ".join(part for part in (said, _checked(checkpoint.results)) if part)
-    return f"  {styled(worst, worst, color=options.color)}: {facts}"
+    facts = f": {said}; {_checked(checkpoint.results)}" if said else ""
+    first, *rest = wrap(f"{worst}{facts}", options.width, "  ", "    ")
+    return ["  " + styled(worst, worst, color=options.color) + first[2 + len(worst) :], *rest]
 
 
 def _worst(results: Iterable[Result]) -> str:
@@ -199,10 +195,10 @@ def _total(report: Report, options: RenderOptions) -> list[str]:
     if len(releases) > 1:
         scope += f" under {len(releases)} releases"
     parts = [f"{said or ('nothing was checked' if worst == 'unchecked' else 'no findings')} {scope}"]
-    if not options.quiet:
+    if not options.quiet and worst != "unchecked":
         parts.append(_checked(results))
         blind = sum(r.verdict == "unchecked" for r in results)
-        if blind and worst != "unchecked":
+        if blind:
             parts.append(f"{blind} of {counted(len(results), 'result')} unchecked")
     text, *rest = wrap("; ".join(parts), options.width, "", "  ")
     return [styled(text, worst, color=options.color), *rest]

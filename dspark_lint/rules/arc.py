@@ -25,11 +25,11 @@ def _hint(ctx: Context) -> str | None:
     for name in ctx.binding.written or ctx.binding.route.written:
         close = difflib.get_close_matches(name, known, n=1, cutoff=0.75)
         if close:
-            return close[0]
+            return str(close[0])
     for name, clause in known.items():
         when = clause.get("hint_when")
         if when and evaluate(when, ctx.binding) is True:
-            return name
+            return str(name)
     return None
 
 

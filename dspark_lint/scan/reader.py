@@ -1,12 +1,10 @@
-"""Streams the bytes of many tensors of one file through a few buffers that are used again and again."""
+"""Streams the bytes of many tensors of one file through a buffer that is used again and again."""
 
 from __future__ import annotations
 
 import errno
 import os
-import threading
 
-from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from dspark_lint.checkpoint.files import reason
@@ -20,8 +18,6 @@ if TYPE_CHECKING:
 
 #: Bytes of a buffer. Smaller ones cost more calls, greater ones memory and, in the end, the cache of the processor.
 CHUNK: Final = 1 << 21
-#: One is filled, one waits, one is looked at.
-_BUFFERS: Final = 3
 # Where a stretch starts in a buffer: any width of element, and a line of the cache.
 _ALIGN: Final = 64
 
@@ -70,105 +66,46 @@ class Block(NamedTuple):
     pieces: list[Piece]
 
 
-class _Stopped(Exception):  # noqa: N818 - no error
-    pass
-
-
 def blocks(file: io.FileIO, spans: Iterable[Span], wanted: Callable[[int], bool], capacity: int) -> Generator[Block]:
-    """Read `spans`, in their order, in the calling thread; closes `file` when exhausted, closed or failed.
+    """Read `spans`, in their order; closes `file` when exhausted, closed or failed.
 
     ``wanted(tensor)`` is asked before every piece; once it says no the rest of that tensor is skipped.
     """
-    buffer = Buffer(capacity)
     with file:
-        yield from _fill(file, spans, wanted, lambda: buffer)
-
-
-def blocks_ahead(
-    file: io.FileIO, spans: Iterable[Span], wanted: Callable[[int], bool], capacity: int
-) -> Generator[Block]:
-    """As `blocks`, in a thread of its own that reads ahead of what the caller looks at."""
-    free: SimpleQueue[Buffer] = SimpleQueue()
-    full: SimpleQueue[Block | BaseException | None] = SimpleQueue()
-    stop = threading.Event()
-
-    def take() -> Buffer:
-        buffer = free.get()
-        if stop.is_set():
-            raise _Stopped
-        return buffer
-
-    def read() -> None:
-        try:
-            with file:
-                for block in _fill(file, spans, wanted, take):
-                    full.put(block)
-            full.put(None)
-        except _Stopped:
-            pass
-        except BaseException as error:  # noqa: BLE001 - raised again where somebody can see it
-            full.put(error)
-
-    for _ in range(_BUFFERS):
-        free.put(Buffer(capacity))
-    # As a daemon it cannot keep the program from ending while a dead disk keeps it waiting.
-    thread = threading.Thread(target=read, name="scan-reader", daemon=True)
-    try:
-        thread.start()
-    except RuntimeError:
-        # No more threads to be had.
-        yield from blocks(file, spans, wanted, capacity)
-        return
-    try:
-        while (block := full.get()) is not None:
-            if isinstance(block, BaseException):
-                raise block
-            yield block
-            free.put(block.buffer)
-    finally:
-        stop.set()
-        free.put(Buffer(0))
-        thread.join()
-
-
-def _fill(
-    file: io.FileIO, spans: Iterable[Span], wanted: Callable[[int], bool], take: Callable[[], Buffer]
-) -> Generator[Block]:
-    fd = file.fileno()
-    sparse = _sparse(fd)
-    buffer = take()
-    pieces: list[Piece] = []
-    used = 0
-    for tensor, begin, end, unit, skip_holes in spans:
-        at, size = 0, end - begin
-        stored = 0 if sparse and skip_holes else size
-        while at < size:
-            if not wanted(tensor):
-                pieces.append(Piece(tensor, at, size - at, -1))
-                break
-            if at >= stored:
-                first, last = _stored(fd, begin + at, end)
-                first, stored = (first - begin) // unit * unit, -((begin - last) // unit) * unit
-                if first > at:
-                    pieces.append(Piece(tensor, at, first - at, -1))
-                    at = first
+        sparse = _sparse(file.fileno())
+        buffer = Buffer(capacity)
+        pieces: list[Piece] = []
+        used = 0
+        for tensor, begin, end, unit, skip_holes in spans:
+            at, size = 0, end - begin
+            stored = 0 if sparse and skip_holes else size
+            while at < size:
+                if not wanted(tensor):
+                    pieces.append(Piece(tensor, at, size - at, -1))
+                    break
+                if at >= stored:
+                    first, last = _stored(file.fileno(), begin + at, end)
+                    first, stored = (first - begin) // unit * unit, -((begin - last) // unit) * unit
+                    if first > at:
+                        pieces.append(Piece(tensor, at, first - at, -1))
+                        at = first
+                        continue
+                step = min(stored - at, (capacity - used) // unit * unit)
+                if step <= 0:
+                    yield Block(buffer, pieces)
+                    pieces, used = [], 0
                     continue
-            step = min(stored - at, (len(buffer.raw) - used) // unit * unit)
-            if step <= 0:
-                yield Block(buffer, pieces)
-                buffer, pieces, used = take(), [], 0
-                continue
-            got, problem = _read(file, begin + at, buffer.view[used : used + step])
-            if got:
-                pieces.append(Piece(tensor, at, got, used))
-                at += got
-                used = -(-(used + got) // _ALIGN) * _ALIGN
-            if got < step:
-                lost = problem or f"the file ends {size - at:,} bytes before the tensor does"
-                pieces.append(Piece(tensor, at, size - at, -1, lost))
-                break
-    if pieces:
-        yield Block(buffer, pieces)
+                got, problem = _read(file, begin + at, buffer.view[used : used + step])
+                if got:
+                    pieces.append(Piece(tensor, at, got, used))
+                    at += got
+                    used = -(-(used + got) // _ALIGN) * _ALIGN
+                if got < step:
+                    lost = problem or f"the file ends {size - at:,} bytes before the tensor does"
+                    pieces.append(Piece(tensor, at, size - at, -1, lost))
+                    break
+        if pieces:
+            yield Block(buffer, pieces)
 
 
 def _read(file: io.FileIO, offset: int, into: memoryview) -> tuple[int, str | None]:

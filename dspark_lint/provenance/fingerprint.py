@@ -1,0 +1,71 @@
+"""What a definition says, as a short name that neither comments nor formatting nor the Python that reads it change."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+
+
+#: Positions of names, spellings of literals, comments with types: nothing that changes what is executed.
+_IGNORED = frozenset({"ctx", "kind", "type_comment"})
+_DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def fingerprint(node: ast.AST) -> str:
+    """Return 16 hex digits of the sha256 of a definition's syntax.
+
+    Bare strings (docstrings, described fields) are left out, and so is the definition's own name, which a citation
+    states anyway: a class that was only renamed keeps its fingerprint. `ast.dump` is of no use here, because its text
+    differs from one Python to the next.
+    """
+    parts: list[str] = []
+    _write(node, parts, top=True)
+    return hashlib.sha256("".join(parts).encode()).hexdigest()[:16]
+
+
+def _write(value: object, out: list[str], *, top: bool = False) -> None:
+    if isinstance(value, ast.JoinedStr):
+        out.append("JoinedStr(")
+        _write(_joined(value.values), out)
+        out.append(")")
+    elif isinstance(value, ast.Constant):
+        out.append(f"{type(value.value).__name__} {ascii(value.value)} ")
+    elif isinstance(value, ast.AST):
+        out.append(f"{type(value).__name__}(")
+        for field in value._fields:
+            inner = getattr(value, field, None)
+            # newer Pythons add fields (type_params), which are empty in code that older ones can read
+            if field in _IGNORED or inner is None or inner == []:
+                continue
+            if top and (isinstance(value, _DEFINITIONS) and field == "name" or field in ("target", "targets")):
+                continue
+            out.append(f"{field}=")
+            _write(inner, out)
+        out.append(")")
+    elif isinstance(value, list):
+        out.append("[")
+        for one in value:
+            if not _bare_string(one):
+                _write(one, out)
+                out.append(",")
+        out.append("]")
+    else:
+        out.append(ascii(value))
+
+
+def _bare_string(node: object) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+
+
+def _joined(values: list[ast.expr]) -> list[ast.expr]:
+    """Return the parts of an f-string in the one form that all Pythons agree on: neighbouring texts joined, none empty."""
+    joined: list[ast.expr] = []
+    for value in values:
+        if isinstance(value, ast.Constant) and isinstance(value.value, str):
+            if not value.value:
+                continue
+            if joined and isinstance(last := joined[-1], ast.Constant):
+                joined[-1] = ast.Constant(f"{last.value!s}{value.value}")
+                continue
+        joined.append(value)
+    return joined
