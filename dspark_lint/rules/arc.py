@@ -166,7 +166,7 @@ def serve_flags(ctx: Context) -> Iterator[Finding]:
     serve = ctx.binding.serve
     clause = ctx.contract["serve"]["num_speculative_tokens"]
     tokens = serve.get("num_speculative_tokens")
-    if serve["given"] and tokens is not None and (not isinstance(tokens, int) or isinstance(tokens, bool) or tokens <= 0):
+    if "num_speculative_tokens" in serve and (not isinstance(tokens, int) or isinstance(tokens, bool) or tokens <= 0):
         yield finding(ctx, "ARC008", clause, f"num_speculative_tokens is {show(tokens)}: {clause['says']}.", expected="a positive integer", found=show(tokens))
     fields = ctx.contract["serve"].get("fields")
     for field in serve if fields and serve["given"] else ():
