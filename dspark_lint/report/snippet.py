@@ -58,7 +58,8 @@ def _line_start(text: str, line: int) -> int:
 
 
 def _cut(line: str, column: int) -> str:
-    line = line.rstrip("\r").replace("\t", "  ") if "\t" in line[:COLUMNS] and not column else line.rstrip("\r")
+    column += line.count("\t", 0, column)  # a tab is shown as two blanks
+    line = line.rstrip("\r").replace("\t", "  ")
     if len(line) <= COLUMNS:
         return safe(line)
     start = max(0, min(column - COLUMNS // 4, len(line) - COLUMNS))

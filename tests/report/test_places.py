@@ -200,7 +200,7 @@ def test_ci_base(variable: str, tmp_path: Path) -> None:
         ("a\nb\nc\n", Place(1, 1), [(1, "a"), (2, "b"), (3, "c")]),
         ("a\nb\nc\n", Place(3, 1), [(1, "a"), (2, "b"), (3, "c")]),
         ("a", Place(1, 1), [(1, "a")]),
-        ("\ta\x1b\r\n", Place(1, 2), [(1, "\\ta\\x1b")]),
+        ("\ta\x1b\r\n", Place(1, 2), [(1, "  a\\x1b")]),
         ("a\nb", Place(None, None), []),
     ],
     ids=["middle", "first", "last", "only", "escaped", "nowhere"],
