@@ -11,25 +11,27 @@ _IGNORED = frozenset({"ctx", "kind", "type_comment"})
 _DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def fingerprint(node: ast.AST) -> str:
+def fingerprint(node: ast.AST, *, texts: bool = True) -> str:
     """Return 16 hex digits of the sha256 of a definition's syntax.
 
     Bare strings (docstrings, described fields) are left out, and so is the definition's own name, which a citation
     states anyway: a class that was only renamed keeps its fingerprint. `ast.dump` is of no use here, because its text
-    differs from one Python to the next.
+    differs from one Python to the next. Without `texts` sentences (strings with a blank) do not count either: what is
+    left is the shape of the code, names of keys included.
     """
     parts: list[str] = []
-    _write(node, parts, top=True)
+    _write(node, parts, top=True, texts=texts)
     return hashlib.sha256("".join(parts).encode()).hexdigest()[:16]
 
 
-def _write(value: object, out: list[str], *, top: bool = False) -> None:
+def _write(value: object, out: list[str], *, top: bool = False, texts: bool = True) -> None:
     if isinstance(value, ast.JoinedStr):
         out.append("JoinedStr(")
-        _write(_joined(value.values), out)
+        _write(_joined(value.values), out, texts=texts)
         out.append(")")
     elif isinstance(value, ast.Constant):
-        out.append(f"{type(value.value).__name__} {ascii(value.value)} ")
+        shown = value.value if texts or not isinstance(value.value, str) or " " not in value.value else "..."
+        out.append(f"{type(value.value).__name__} {ascii(shown)} ")
     elif isinstance(value, ast.AST):
         out.append(f"{type(value).__name__}(")
         for field in value._fields:
@@ -40,13 +42,13 @@ def _write(value: object, out: list[str], *, top: bool = False) -> None:
             if top and (isinstance(value, _DEFINITIONS) and field == "name" or field in ("target", "targets")):
                 continue
             out.append(f"{field}=")
-            _write(inner, out)
+            _write(inner, out, texts=texts)
         out.append(")")
     elif isinstance(value, list):
         out.append("[")
         for one in value:
             if not _bare_string(one):
-                _write(one, out)
+                _write(one, out, texts=texts)
                 out.append(",")
         out.append("]")
     else:

@@ -42,7 +42,7 @@ class Compared(NamedTuple):
 
 def compare_lists(raw: Mapping[str, Any], tree: SourceTree) -> list[Compared]:
     """Compare every list of ``audit.lists``, and the draft architectures of ``registry.source`` first of all."""
-    return [_compare(name, clause, raw, tree) for name, clause in declared(raw).items()]
+    return [compare_list(name, clause, raw, tree) for name, clause in declared(raw).items()]
 
 
 def declared(raw: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
@@ -55,7 +55,8 @@ def declared(raw: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     return found
 
 
-def _compare(name: str, clause: Mapping[str, Any], raw: Mapping[str, Any], tree: SourceTree) -> Compared:
+def compare_list(name: str, clause: Mapping[str, Any], raw: Mapping[str, Any], tree: SourceTree) -> Compared:
+    """Compare one declared list with the source's, in both directions."""
     texts = clause["source"] if isinstance(clause["source"], list) else [clause["source"]]
     places = tuple(clause["in"] if isinstance(clause["in"], list) else [clause["in"]])
     try:
@@ -139,7 +140,7 @@ def _implementers(node: ast.AST, module: ast.Module, clause: Mapping[str, Any], 
     """Registry entries whose class derives from one of the clause's ``base`` classes, followed over the imports."""
     folder = citation.path.rpartition("/")[0]
     bases = frozenset([clause["base"]] if isinstance(clause["base"], str) else clause["base"])
-    known = _Classes(tree)
+    known = ClassIndex.of(tree)
     found: Entries = {}
     for name, strings in _keys(node, module, clause, citation, tree).items():
         if len(strings) >= 2 and known.derives(module_path(strings[0], folder, tree), strings[1], bases):
@@ -153,7 +154,7 @@ def module_path(name: str, folder: str, tree: SourceTree) -> str:
     return f"{dotted}.py" if tree.text(f"{dotted}.py") is not None else f"{dotted}/__init__.py"
 
 
-class _Classes:
+class ClassIndex:
     """Classes and their bases over a whole tree, by the text of its imports."""
 
     def __init__(self, tree: SourceTree) -> None:
@@ -161,7 +162,15 @@ class _Classes:
         self._memo: dict[tuple[str, str, frozenset[str]], bool] = {}
         self._imports: dict[str, dict[str, tuple[str, str]]] = {}
 
+    @classmethod
+    def of(cls, tree: SourceTree) -> ClassIndex:
+        """Return the one index of a tree."""
+        found = tree.memo.setdefault("classes", cls(tree))
+        assert isinstance(found, ClassIndex)
+        return found
+
     def derives(self, path: str, name: str, bases: frozenset[str]) -> bool:
+        """Whether a class is one of `bases` or derives from one, followed over the imports."""
         key = (path, name, bases)
         if key not in self._memo:
             self._memo[key] = False  # a circle of imports ends here
@@ -185,8 +194,29 @@ class _Classes:
 
     def _lazily(self, path: str, module: ast.Module, name: str, bases: frozenset[str]) -> bool:
         """A package that imports by the platform: inside a function, under a branch, or by ``__getattr__``."""
-        origins = [(self._resolve(path, n), a.name) for n in ast.walk(module) if isinstance(n, ast.ImportFrom) for a in n.names if name in (a.asname, a.name)]
-        return any(self.derives(p, n, bases) for p, n in origins)
+        return any(self.derives(p, n, bases) for p, n in self._anywhere(path, module, name))
+
+    def _anywhere(self, path: str, module: ast.Module, name: str) -> list[tuple[str, str]]:
+        found = [n for n in ast.walk(module) if isinstance(n, ast.ImportFrom)]
+        return [(self._resolve(path, n), a.name) for n in found for a in n.names if name in (a.asname, a.name)]
+
+    def origin(self, path: str, name: str) -> tuple[str, str]:
+        """Return the module and the name under which a class is defined, an import followed to its end."""
+        seen = set()
+        while (path, name) not in seen:
+            seen.add((path, name))
+            module = self.tree.module(path)
+            if module is None or find(module, name) is not None:
+                break
+            origins = self._anywhere(path, module, name)
+            if not origins:
+                break
+            path, name = origins[0]
+        return path, name
+
+    def takes(self, path: str, name: str) -> bool:
+        """Whether a module imports a class of that name."""
+        return name in {original for _, original in self.imports(path).values()}
 
     def imports(self, path: str) -> dict[str, tuple[str, str]]:
         if path not in self._imports:

@@ -36,6 +36,8 @@ class Definition(NamedTuple):
     text: str
     """The lines from `start` to `last`."""
     fingerprint: str
+    shape: str
+    """Fingerprint without the words of messages."""
 
 
 class SourceTree:
@@ -55,6 +57,8 @@ class SourceTree:
         self._modules: dict[str, ast.Module | None] = {}
         self._definitions: dict[tuple[str, str], Definition | None] = {}
         self._index: dict[str, list[str]] | None = None
+        self.memo: dict[str, object] = {}
+        """What others derive from the tree and want to derive once."""
         if os.path.isfile(self.path):
             self._open_wheel()
             return
@@ -153,6 +157,12 @@ class SourceTree:
             self._modules[path] = None if text is None else _parse(text)
         return self._modules[path]
 
+    def functions(self, path: str) -> dict[str, str]:
+        """Return the fingerprints of a module's functions and methods by their dotted names; empty without the module."""
+        module = self.module(path)
+        found = qualnames(module) if module is not None else ()
+        return {name: fingerprint(node) for name, node in found if not isinstance(node, ast.ClassDef)}
+
     def definition(self, path: str, qualname: str) -> Definition | None:
         """Return a definition by its dotted name (empty: the whole module); None when it is not there."""
         key = (path, qualname)
@@ -166,13 +176,13 @@ class SourceTree:
             return None
         lines = text.splitlines()
         if not qualname:
-            return Definition(path, "", 1, 1, len(lines), text, fingerprint(tree))
+            return Definition(path, "", 1, 1, len(lines), text, fingerprint(tree), fingerprint(tree, texts=False))
         node = find(tree, qualname)
         if node is None:
             return None
         start = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
         last = node.end_lineno or node.lineno
-        return Definition(path, qualname, node.lineno, start, last, "\n".join(lines[start - 1 : last]), fingerprint(node))
+        return Definition(path, qualname, node.lineno, start, last, "\n".join(lines[start - 1 : last]), fingerprint(node), fingerprint(node, texts=False))
 
 
 def _parse(text: str) -> ast.Module | None:
