@@ -65,14 +65,19 @@ def document(report: Report, options: RenderOptions, most: int) -> str:
     if several or len(report.checkpoints) > 1:
         out += _limited(_matrix(report), 4, most // 3, "checkpoint")
     left = most - sum(map(len, out))
-    omitted = 0
+    findings = unopened = 0
     for checkpoint in report.checkpoints:
-        lines, skipped = _checkpoint(checkpoint, options, left)
-        left -= sum(len(line) + 1 for line in lines)
-        omitted += skipped
+        lines, omitted = _checkpoint(checkpoint, options, left)
+        size = sum(len(line) + 1 for line in lines)
+        findings += omitted
+        if size > left:
+            unopened += 1
+            continue
+        left -= size
         out += lines
-    if omitted:
-        out += [f"*{counted(omitted, 'more finding')} not shown here.*", ""]
+    if findings or unopened:
+        more = ((unopened, "more checkpoint"), (findings, "more finding"))
+        out += [f"*{' and '.join(counted(number, noun) for number, noun in more if number)} not shown here.*", ""]
     return "\n".join(out).rstrip("\n") + "\n"
 
 
