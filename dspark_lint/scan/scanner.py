@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import sys
 import threading
@@ -17,8 +18,6 @@ from dspark_lint.scan.tally import Stretch, Tally
 
 
 if TYPE_CHECKING:
-    import io
-
     from collections.abc import Callable, Generator, Iterator, Sequence
 
     from dspark_lint.scan.reader import Span
@@ -57,8 +56,8 @@ def scan_file(
         for tally in work.tallies:
             tally.problem = file.detail
         report(size)
-    # What numpy does, and reading, happens outside the lock of the interpreter: a second thread is nearly twice as
-    # quick on an idle machine, and takes no harm on a busy one, since neither ever waits for the other.
+    # Reading, and what numpy does, happens outside the lock of the interpreter: a second thread is much quicker on an
+    # idle machine and does no harm on a busy one, since neither waits for the other.
     elif library is not None and size >= _WORTH_THREAD and _processors() > 1:
         _with_a_helper(work, file, path, report)
     else:
@@ -92,10 +91,6 @@ class _Work:
                         self.tallies[piece.tensor].problem = piece.problem
                 yield sum(piece.size for piece in pieces)
 
-    def stop(self) -> None:
-        """Let nobody take another tensor."""
-        self._left.clear()
-
     def _take(self) -> Iterator[Span]:
         with contextlib.suppress(IndexError):
             while True:
@@ -115,10 +110,11 @@ def _with_a_helper(work: _Work, file: io.FileIO, path: str | os.PathLike[str], r
             own = _open(path)
             if isinstance(own, Problem):
                 return
-            for done in work.on(own):
-                steps.append(done)
-                if stop.is_set():
-                    return
+            with contextlib.closing(work.on(own)) as theirs:
+                for done in theirs:
+                    steps.append(done)
+                    if stop.is_set():
+                        return
         except BaseException as error:  # noqa: BLE001 - raised again where somebody can see it
             failed.append(error)
 
@@ -151,7 +147,7 @@ def _with_a_helper(work: _Work, file: io.FileIO, path: str | os.PathLike[str], r
 def _open(path: str | os.PathLike[str]) -> io.FileIO | Problem:
     root, name = os.path.split(os.fspath(path))
     opened = open_regular(root or ".", name)
-    return opened if isinstance(opened, Problem) else open(opened.fd, "rb", buffering=0)  # noqa: SIM115 - its reader does
+    return opened if isinstance(opened, Problem) else io.FileIO(opened.fd)
 
 
 def _library(numpy: bool | None, size: int) -> Any:

@@ -11,7 +11,7 @@ import tracemalloc
 
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -356,7 +356,7 @@ class TestReading:
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
 def test_interrupted(error: type[BaseException], numpy: bool, tmp_path: Path) -> None:
     """Ctrl-C, or a callback that fails, ends the scan at once and leaves neither a thread nor an open file."""
-    entries = put(tmp_path / "f", [("BF16", (5000,), b"\1\2" * 5000, frozenset({"nonfinite"}))])
+    entries = put(tmp_path / "f", [("BF16", (500,), b"\1\2" * 500, frozenset({"nonfinite"}))] * 10)
     calls = []
 
     def interrupt(size: int) -> None:
@@ -369,7 +369,7 @@ def test_interrupted(error: type[BaseException], numpy: bool, tmp_path: Path) ->
         scan_file(tmp_path / "f", entries, progress=interrupt, numpy=numpy)
 
     assert len(calls) == 3
-    assert [thread.name for thread in threading.enumerate() if thread.name == "scan-reader"] == []
+    assert [thread for thread in threading.enumerate() if thread.name == "scan-helper"] == []
     assert set(open_files()) == before
 
 
@@ -382,16 +382,66 @@ def open_files() -> Iterator[str]:
 
 
 @pytest.mark.usefixtures("small_steps")
-def test_reader_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A fault of ours in the reading thread comes out where the scan was called."""
-    entries = put(tmp_path / "f", [("BF16", (50,), bytes(100), frozenset({"nonfinite"}))])
+def test_two_threads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Each tensor is scanned by one of two threads, from first to last byte, and progress is told by the caller's."""
+    entries = put(tmp_path / "f", [("BF16", (500,), bytes(998) + b"\x80\x7f", EVERYTHING)] * 20)
+    fed: dict[str, set[int]] = {}
+    both = threading.Barrier(2)
+    original = tally.Tally.feed
 
-    def broken(*_: object) -> tuple[int, str | None]:
-        raise ZeroDivisionError
+    def feed(self: tally.Tally, piece: tally.Stretch) -> None:
+        if self.name in {"t0", "t1"} and piece.at == 0:
+            both.wait(10)
+        fed.setdefault(self.name, set()).add(threading.get_ident())
+        original(self, piece)
+
+    monkeypatch.setattr(tally.Tally, "feed", feed)
+    told: list[tuple[int, int]] = []
+    got = scan_file(
+        tmp_path / "f", entries, progress=lambda size: told.append((threading.get_ident(), size)), numpy=True
+    )
+
+    assert [stats.inf for stats in got] == [1] * 20
+    assert [len(threads) for threads in fed.values()] == [1] * 20
+    assert fed["t0"] != fed["t1"]
+    assert {thread for thread, _ in told} == {threading.get_ident()}
+    assert sum(size for _, size in told) == 20_000
+
+
+@pytest.mark.usefixtures("small_steps")
+@pytest.mark.parametrize("where", ["main", "helper"])
+def test_a_fault_of_ours(where: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A fault in either thread comes out where the scan was called."""
+    entries = put(tmp_path / "f", [("BF16", (50,), bytes(100), frozenset({"nonfinite"}))] * 9)
+    raised = threading.Event()
+    original = reader._read
+
+    def broken(*arguments: Any) -> tuple[int, str | None]:
+        if (threading.current_thread().name == "scan-helper") == (where == "helper"):
+            raised.set()
+            raise ZeroDivisionError
+        raised.wait(10)
+        return original(*arguments)
 
     monkeypatch.setattr(reader, "_read", broken)
     with pytest.raises(ZeroDivisionError):
         scan_file(tmp_path / "f", entries, numpy=True)
+
+
+@pytest.mark.usefixtures("small_steps")
+def test_helper_finds_no_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """If the file went away meanwhile, the thread that has it open does all the work."""
+    entries = put(tmp_path / "f", [("BF16", (500,), bytes(998) + b"\x80\x7f", EVERYTHING)] * 4)
+    original = scanner._open
+
+    def once(path: Path) -> Any:
+        file = original(path)
+        path.unlink(missing_ok=True)
+        return file
+
+    monkeypatch.setattr(scanner, "_open", once)
+
+    assert [(s.inf, s.problem) for s in scan_file(tmp_path / "f", entries, numpy=True)] == [(1, None)] * 4
 
 
 @pytest.mark.usefixtures("small_steps")
