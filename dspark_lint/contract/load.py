@@ -83,6 +83,11 @@ def release_of(path: str) -> str:
     return release
 
 
+def layer_of(path: str) -> dict[str, Any]:
+    """Return one contract file as it stands, its ancestors left alone; ContractError when it is no YAML mapping."""
+    return _yaml(_read(path), path)
+
+
 def chain_files(release: str, extra: Mapping[str, str] | None = None) -> list[str]:
     """Return the files a release is made of, the oldest ancestor first.
 
