@@ -50,7 +50,7 @@ def _head(word: str, room: int) -> str:
     while end < len(word) and used + cells(word[end]) <= room:
         used += cells(word[end])
         end += 1
-    return word[: max(end, 1)]
+    return word[:end]
 
 
 def padded(text: str, width: int) -> str:

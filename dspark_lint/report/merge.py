@@ -73,7 +73,7 @@ def ranges(releases: Iterable[str], of: Sequence[str]) -> str:
     for release in of:
         if release in wanted:
             runs[-1].append(release)
-        elif runs[-1]:
+        else:
             runs.append([])
     return ", ".join(run[0] if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs if run)
 

@@ -110,6 +110,15 @@ def test_github_escapes(label: str, tmp_path: Path) -> None:
     assert len(log.splitlines()) == 13
 
 
+@pytest.mark.parametrize("directory", ["::error title=x::y", "##[error]x"])
+def test_github_paths_are_no_commands(directory: str, tmp_path: Path) -> None:
+    """A checkpoint whose own path looks like a command is a plain line beyond the limit."""
+    found = tuple(TENSOR._replace(tensor=str(i)) for i in range(11))
+    log = render(Report((checkpoint(tmp_path, directory, (result(*found),)),), "1"), "github", options(tmp_path))
+
+    assert [properties["title"] for _, properties, _ in commands(log)] == ["TEN001"] * 10
+
+
 def test_github_says_what_was_not_judged(tmp_path: Path) -> None:
     """A checkpoint that was not judged is a notice; without room for it, a line."""
     log = render(REPORTS["unjudged"](tmp_path), "github", options(tmp_path))
@@ -283,6 +292,14 @@ def test_sarif_rules(tmp_path: Path) -> None:
     }
 
 
+def test_sarif_fingerprints_are_unique(tmp_path: Path) -> None:
+    """Two faults about one subject have fingerprints of their own."""
+    run = sarif(Report((checkpoint(tmp_path, "a", (result(SERVED, SERVED, TENSOR),)),), "1"), tmp_path)
+
+    for key in ("dsparkLint/v1", "primaryLocationLineHash"):
+        assert len({r["partialFingerprints"][key] for r in run["results"]}) == 3
+
+
 def test_sarif_tells_what_was_not_checked(tmp_path: Path) -> None:
     """What was not checked is a notification with its rule, where there is such a rule."""
     unchecked = (("KEY001", "needs --target"), ("tensors", "no clause speaks of x"))
@@ -372,6 +389,7 @@ def test_junit_cases(tmp_path: Path) -> None:
         "TEN001 A tensor is missing": "failure error",
         "TEN004 A tensor has another size": "skipped needs --target",
     }
+    assert [suite.attrib[key] for key in ("tests", "failures", "skipped", "errors")] == ["5", "2", "2", "0"]
     assert {case.attrib["classname"] for case in suite.findall("testcase")} == {"vllm-0_32_0.a"}
     assert (suite.attrib["name"], suite.attrib["timestamp"]) == ("a vLLM 0.32.0", "1970-01-01T00:00:00")
     failure = suite.find("testcase/failure[@type='error']")

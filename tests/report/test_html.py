@@ -172,8 +172,10 @@ def test_picture_of_the_tensors() -> None:
 def test_picture_is_drawn_once_for_equal_inventories(tmp_path: Path) -> None:
     """Releases with the same tensors share a picture, the newest first."""
     other = Inventory(INVENTORY.rows[:1])
-    report = Report((checkpoint(tmp_path, "a", tuple(result(release=r) for r in ("0.30.0", "0.31.0", "0.32.0"))),), "1")
-    inventories = {("a", "0.30.0"): other, ("a", "0.31.0"): other, ("a", "0.32.0"): INVENTORY}
+    results = tuple(result(release=release) for release in ("0.29.0", "0.30.0", "0.31.0", "0.32.0"))
+    report = Report((checkpoint(tmp_path, "a", results),), "1")
+    drawn = (Inventory(()), other, other, INVENTORY)
+    inventories = {("a", one.release): inventory for one, inventory in zip(results, drawn, strict=True)}
     text = render(report, "html", options(tmp_path, inventories=inventories))
 
     assert re.findall(r"<summary>(0\.[^<]*)</summary>", text) == [
