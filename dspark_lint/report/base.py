@@ -1,8 +1,8 @@
-"""What every reporter shares: its options, the optional picture of the tensors, and the protocol itself."""
+"""What every reporter shares: its options and the protocol itself."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 
 if TYPE_CHECKING:
@@ -11,9 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from dspark_lint.finding import Report
-
-
-CellState = Literal["ok", "missing", "unexpected", "wrong-shape", "unused"]
+    from dspark_lint.report.inventories import Inventory
 
 
 class RuleInfo(NamedTuple):
@@ -25,31 +23,6 @@ class RuleInfo(NamedTuple):
     remedy: str
     default_severity: str
     url: str | None = None
-
-
-class Cell(NamedTuple):
-    """One tensor of the inventory: expected, found, or both."""
-
-    suffix: str
-    """The tensor's name without what its row has in common: ``self_attn.q_proj.weight``."""
-    state: CellState
-    expected: tuple[int | None, ...] | None = None
-    """Expected shape, None in an axis whose size is not known; None when nothing is expected here."""
-    found: tuple[int, ...] | None = None
-    """Shape in the file; None when the tensor is not there."""
-
-
-class InventoryRow(NamedTuple):
-    """The tensors of one layer, or of what stands outside the layers."""
-
-    label: str
-    cells: tuple[Cell, ...]
-
-
-class Inventory(NamedTuple):
-    """Expected tensors against found ones, by layer, for the picture in the page."""
-
-    rows: tuple[InventoryRow, ...]
 
 
 class RenderOptions(NamedTuple):

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from dspark_lint.report.color import styled
 from dspark_lint.report.escape import safe, sentence
+from dspark_lint.report.located import located, relative, stand_in
 from dspark_lint.report.merge import all_releases, ranges, runtime_name, unjudged
-from dspark_lint.report.places import located, relative, stand_in
 
 
 if TYPE_CHECKING:
     from dspark_lint.finding import CheckpointReport, Report
     from dspark_lint.report.base import RenderOptions
-    from dspark_lint.report.places import Located
+    from dspark_lint.report.located import Located
 
 
 class ConciseReporter:

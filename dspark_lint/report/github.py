@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from dspark_lint.finding import SEVERITIES
 from dspark_lint.report.concise import finding_line, unjudged_line
 from dspark_lint.report.escape import safe, sentence
+from dspark_lint.report.located import ci_base, located, relative, stand_in
 from dspark_lint.report.merge import all_releases, ranges, runtime_name, unjudged
-from dspark_lint.report.places import ci_base, located, relative, stand_in
 
 
 if TYPE_CHECKING:
     from dspark_lint.finding import Report
     from dspark_lint.report.base import RenderOptions
-    from dspark_lint.report.places import Located
+    from dspark_lint.report.located import Located
 
 
 #: So many annotations of a level GitHub shows for a step; more are in the log only.

@@ -8,8 +8,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from dspark_lint.report.escape import whole
+from dspark_lint.report.located import ci_base, located, relative, stand_in
 from dspark_lint.report.merge import all_releases, ranges, runtime_name, unjudged
-from dspark_lint.report.places import ci_base, located, relative, stand_in
 
 
 if TYPE_CHECKING:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from dspark_lint.finding import CheckpointReport, Report, Result
-    from dspark_lint.report.base import Inventory, RenderOptions
+    from dspark_lint.report.base import RenderOptions
+    from dspark_lint.report.inventories import Inventory
     from dspark_lint.report.merge import Merged
 
 

@@ -1,26 +1,50 @@
-"""From the comparison of tensors to the rows of the picture."""
+"""The tensors of a checkpoint, expected against found, by layer: the data of the picture, and where it comes from."""
 
 from __future__ import annotations
 
 import re
 
-from typing import TYPE_CHECKING, Any
-
-from dspark_lint.report.base import Cell, Inventory, InventoryRow
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from dspark_lint.inventory import Inventory as Compared
-    from dspark_lint.report.base import CellState
 
+
+CellState = Literal["ok", "missing", "unexpected", "wrong-shape", "unused"]
 
 OUTSIDE = "outside the layers"
 _LAYER = re.compile(r"(?:^|\.)(?:layers|h|blocks)\.(\d+)\.")
 _NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
 #: Worst first: of the experts that share a cell the worst is shown.
 _ORDER: tuple[CellState, ...] = ("missing", "wrong-shape", "unexpected", "unused", "ok")
+
+
+class Cell(NamedTuple):
+    """One tensor of the inventory: expected, found, or both."""
+
+    suffix: str
+    """The tensor's name without what its row has in common: ``self_attn.q_proj.weight``."""
+    state: CellState
+    expected: tuple[int | None, ...] | None = None
+    """Expected shape, None in an axis whose size is not known; None when nothing is expected here."""
+    found: tuple[int, ...] | None = None
+    """Shape in the file; None when the tensor is not there."""
+
+
+class InventoryRow(NamedTuple):
+    """The tensors of one layer, or of what stands outside the layers."""
+
+    label: str
+    cells: tuple[Cell, ...]
+
+
+class Inventory(NamedTuple):
+    """Expected tensors against found ones, by layer, for the picture in the page."""
+
+    rows: tuple[InventoryRow, ...]
 
 
 def from_inventory(compared: Compared) -> Inventory:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from dspark_lint.report.escape import safe
 from dspark_lint.report.lines import Lines
+from dspark_lint.report.located import relative
 from dspark_lint.report.merge import runtime_name
-from dspark_lint.report.places import relative, subject
+from dspark_lint.report.places import subject
 
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from dspark_lint.report.merge import counted
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from dspark_lint.report.base import Cell, CellState, Inventory, InventoryRow
+    from dspark_lint.report.inventories import Cell, CellState, Inventory, InventoryRow
 
 
 #: What each state is called; in this order in the legend.

@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 from dspark_lint.report.base import RuleInfo
 from dspark_lint.report.escape import whole
+from dspark_lint.report.located import ci_base, is_address, located, relative
 from dspark_lint.report.merge import all_releases, grouped, ranges, runtime_name
-from dspark_lint.report.places import ci_base, is_address, located, relative
 
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from dspark_lint.finding import CheckpointReport, Report
     from dspark_lint.report.base import RenderOptions
-    from dspark_lint.report.places import Located
+    from dspark_lint.report.located import Located
 
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

@@ -8,7 +8,6 @@ from dspark_lint.report.color import styled
 from dspark_lint.report.escape import name, safe, sentence
 from dspark_lint.report.layout import cells, wrap
 from dspark_lint.report.lines import Lines
-from dspark_lint.report.matrix import matrix
 from dspark_lint.report.merge import all_releases, counted, grouped, merge, ranges, runtime_name, tally, unjudged
 from dspark_lint.report.places import subject
 
@@ -36,6 +35,8 @@ class TextReporter:
         """Render a matrix when there are several releases, then every checkpoint, then one line that sums up."""
         lines: list[str] = []
         if not options.quiet and any(len(c.results) > 1 for c in report.checkpoints):
+            from dspark_lint.report.matrix import matrix  # noqa: PLC0415 - not for one release
+
             lines += [*matrix(report, options), ""]
         for checkpoint in report.checkpoints:
             block = _block(checkpoint, options, alone=len(report.checkpoints) == 1)

@@ -7,7 +7,8 @@ import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from dspark_lint.finding import CheckpointReport, Finding, Report, Result
-from dspark_lint.report.base import Cell, Inventory, InventoryRow, RenderOptions, RuleInfo
+from dspark_lint.report.base import RenderOptions, RuleInfo
+from dspark_lint.report.inventories import Cell, Inventory, InventoryRow
 
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from report.samples import HOSTILE, INVENTORY, KEY, REPORTS, TENSOR, checkpoint,
 
 from dspark_lint.finding import Report
 from dspark_lint.report import picture, render
-from dspark_lint.report.base import Cell, Inventory, InventoryRow
 from dspark_lint.report.escape import name, sentence
+from dspark_lint.report.inventories import Cell, Inventory, InventoryRow
 
 
 if TYPE_CHECKING:

@@ -8,8 +8,15 @@ from typing import Any
 import pytest
 
 from dspark_lint.contract.expr import UNKNOWN
-from dspark_lint.report.base import Cell, CellState, Inventory, InventoryRow
-from dspark_lint.report.inventories import OUTSIDE, by_layer, from_inventory
+from dspark_lint.report.inventories import (
+    OUTSIDE,
+    Cell,
+    CellState,
+    Inventory,
+    InventoryRow,
+    by_layer,
+    from_inventory,
+)
 
 
 def compared(found: dict[str, list[int]], **more: Any) -> Any:

@@ -15,7 +15,8 @@ from report.samples import KEY, SERVED, TENSOR, checkpoint, options, result
 from dspark_lint.finding import Finding, Report
 from dspark_lint.report import lines as lines_module
 from dspark_lint.report.lines import NOWHERE, Lines, Place
-from dspark_lint.report.places import ci_base, dotted, located, relative, subject
+from dspark_lint.report.located import ci_base, located, relative
+from dspark_lint.report.places import dotted, subject
 from dspark_lint.report.snippet import Row, snippet
 
 
