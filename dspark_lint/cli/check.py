@@ -153,8 +153,13 @@ def _write(report: Report, name: str, target: str | None, options: dict[str, Any
         explain=options["explain"],
         rules=rule_infos() if options["explain"] or name not in ("text", "json", "jsonl", "concise") else {},
         base_dir=os.getcwd(),
+        environ=os.environ,
     )
     text = render(report, name, render_options)
+    if name == "github":
+        from dspark_lint.report.github import write_step_summary  # noqa: PLC0415 - only in that format
+
+        write_step_summary(report, render_options)
     if target is not None:
         with open(target, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as handle:
             handle.write(text)
