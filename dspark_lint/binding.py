@@ -265,8 +265,8 @@ class Binding:
             return Key(name, value, value, val.pointer, val.origin, "", clause, val.says)
         if accepted == "truthy":
             return Key(name, bool(value), value, val.pointer, val.origin, "", clause, val.says)
-        if accepted == "to_int":
-            number = evaluate("to_int(it)", rc.PlainScope({"it": value}))
+        if accepted in ("to_int", "to_float"):
+            number = evaluate(f"{accepted}(it)", rc.PlainScope({"it": value}))
             trouble = "" if number is not None else ("null" if value is None else "mistyped")
             return Key(name, UNKNOWN if trouble else number, value, val.pointer, val.origin, trouble, clause, val.says)
         if rc.accepts(accepted, value):

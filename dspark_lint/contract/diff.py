@@ -21,7 +21,12 @@ TITLES: Final[dict[Kind, str]] = {
     "other": "Other",
 }
 _KINDS: Final[dict[str, Kind]] = {"loosens": "loosens", "tightens": "tightens", "semantics": "semantics"}
-_REVERSED: Final[dict[Kind, Kind]] = {"loosens": "tightens", "tightens": "loosens", "semantics": "semantics", "other": "other"}
+_REVERSED: Final[dict[Kind, Kind]] = {
+    "loosens": "tightens",
+    "tightens": "loosens",
+    "semantics": "semantics",
+    "other": "other",
+}
 
 
 class Stated(NamedTuple):
@@ -67,7 +72,7 @@ def diff(first: str, second: str, extra: Mapping[str, str] | None = None) -> Dif
     stated = list(_stated(older, newer, extra))
     rows = list(_collapsed(_rows(load_raw(older, extra), load_raw(newer, extra))))
     if backwards:
-        stated = [s._replace(kind=_REVERSED[s.kind]) for s in stated]
+        stated = [s._replace(kind=_REVERSED[s.kind], says=f"undone: {s.says}") for s in stated]
         rows = [r._replace(kind=_REVERSED[r.kind], says=f"undone: {r.says}") for r in rows]
     return Diff(older, newer, backwards, tuple(stated), tuple(rows))
 
@@ -85,7 +90,7 @@ def _stated(older: str, newer: str, extra: Mapping[str, str] | None) -> Iterator
         between = between or release == older
 
 
-# -- the clauses themselves ------------------------------------------------------------------------------------------------
+# -- the clauses themselves --------------------------------------------------------------------------------------------
 
 
 def _rows(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Row]:
@@ -96,16 +101,28 @@ def _rows(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Row]:
         yield Row("tightens", "architecture", f"{name} is no longer known")
     for name in sorted(before.keys() & after.keys()):
         if before[name] != after[name]:
-            yield Row("semantics", "architecture", f"{name} is served by family {after[name]}, before by {before[name]}")
+            yield Row(
+                "semantics", "architecture", f"{name} is served by family {after[name]}, before by {before[name]}"
+            )
     for name in sorted({f for f in before.values() if f} & {f for f in after.values() if f}):
         yield from _family(name, family_mapping(old, name), family_mapping(new, name))
-
 
     yield from _sections(old, new)
 
 
 #: Sections outside the families whose clauses decide how a file is read; a dot leads inside.
-_SECTIONS: Final = ("files", "dialects", "speculators", "methods", "methods.detect", "routes", "layouts", "flat", "flat.checks", "dialect_checks")
+_SECTIONS: Final = (
+    "files",
+    "dialects",
+    "speculators",
+    "methods",
+    "methods.detect",
+    "routes",
+    "layouts",
+    "flat",
+    "flat.checks",
+    "dialect_checks",
+)
 #: Members that explain a clause and change nothing.
 _WORDS: Final = frozenset({"source", "says", "title", "order", "expected", "found", "message", "fix"})
 
@@ -120,7 +137,7 @@ def _sections(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Row]:
             if was is None or now is None:
                 yield Row("semantics", section, f"{name} {'is new' if was is None else 'is gone'}{_reason(now or was)}")
             elif not isinstance(was, Mapping) or not isinstance(now, Mapping):
-                yield Row("semantics", section, f"{name} is {_json(now)}; before {_json(was)}")
+                yield Row("semantics", section, _member(name, before, after))
             else:
                 members = [m for m in sorted(was.keys() | now.keys()) if was.get(m) != now.get(m) and m not in _WORDS]
                 if members:
@@ -142,11 +159,14 @@ def _reason(clause: Any) -> str:
 def _member(member: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> str:
     old, new = was.get(member), now.get(member)
     if isinstance(old, Mapping) and isinstance(new, Mapping):
-        return f"{member}.{{{', '.join(sorted(k for k in old.keys() | new.keys() if old.get(k) != new.get(k)))}}} changed"
+        return (
+            f"{member}.{{{', '.join(sorted(k for k in old.keys() | new.keys() if old.get(k) != new.get(k)))}}} changed"
+        )
     if isinstance(old, list) and isinstance(new, list):
         gained, lost = [v for v in new if v not in old], [v for v in old if v not in new]
         return f"{member}" + "".join(f" {sign}{v}" for sign, vs in (("+", gained), ("-", lost)) for v in vs)
-    return f"{member} {_json(new)}, before {_json(old)}"
+    words = f"{member} {_json(new)}, before {_json(old)}"
+    return words if len(words) <= 120 else f"{member} changed"
 
 
 def _served(raw: Mapping[str, Any]) -> dict[str, str | None]:
@@ -181,7 +201,11 @@ def _absent(clause: Mapping[str, Any]) -> str:
 def _keys(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Row]:
     for name in after.keys() - before.keys():
         clause = after[name]
-        yield Row("tightens" if _absent(clause) == "required" else "semantics", "", f"key {name} is read at {_lookup(clause) or name}; {_absent(clause)}")
+        yield Row(
+            "tightens" if _absent(clause) == "required" else "semantics",
+            "",
+            f"key {name} is read at {_lookup(clause) or name}; {_absent(clause)}",
+        )
     for name in before.keys() - after.keys():
         yield Row("semantics", "", f"key {name} ({_lookup(before[name]) or name}) is no longer read")
     for name in before.keys() & after.keys():
@@ -189,7 +213,9 @@ def _keys(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Row]:
         if _lookup(old) != _lookup(new):
             yield Row("semantics", "", f"key {name} is looked up at {_lookup(new)}; before at {_lookup(old)}")
         if _absent(old) != _absent(new):
-            kind: Kind = "tightens" if _absent(new) == "required" else "loosens" if _absent(old) == "required" else "semantics"
+            kind: Kind = (
+                "tightens" if _absent(new) == "required" else "loosens" if _absent(old) == "required" else "semantics"
+            )
             yield Row(kind, "", f"key {name}: {_absent(new)}; before {_absent(old)}")
         if old.get("type") != new.get("type"):
             yield Row("semantics", "", f"key {name} is taken as {_type(new)}; before as {_type(old)}")
@@ -209,7 +235,11 @@ def _tensors(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Ro
         old, new = before[name], after[name]
         for member in ("shape", "when", "absent"):
             if old.get(member) != new.get(member):
-                yield Row("semantics", "", f"tensor {name}: {member} {_json(new.get(member))}; before {_json(old.get(member))}")
+                yield Row(
+                    "semantics",
+                    "",
+                    f"tensor {name}: {member} {_json(new.get(member))}; before {_json(old.get(member))}",
+                )
 
 
 def _when(clause: Mapping[str, Any]) -> str:
@@ -240,7 +270,13 @@ def _checks(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Row
     for name in before.keys() & after.keys():
         old, new = before[name], after[name]
         if old.get("effect") != new.get("effect"):
-            kind = "tightens" if new.get("effect") == "refused" else "loosens" if old.get("effect") == "refused" else "other"
+            kind = (
+                "tightens"
+                if new.get("effect") == "refused"
+                else "loosens"
+                if old.get("effect") == "refused"
+                else "other"
+            )
             yield Row(kind, "", f"check {name} ({new.get('rule')}): {new.get('effect')}; before {old.get('effect')}")
         elif (old.get("when"), old.get("require")) != (new.get("when"), new.get("require")):
             yield Row("other", "", f"check {name} ({new.get('rule')}) asks for something else: {new.get('require')}")
@@ -263,3 +299,41 @@ def _collapsed(rows: Iterator[Row]) -> Iterator[Row]:
         families.setdefault((row.kind, row.says), []).append(row.area)
     for (kind, says), areas in sorted(families.items(), key=lambda kv: (kv[1][0] != "architecture", kv[1], kv[0][1])):
         yield Row(kind, ", ".join(areas), says)
+
+
+# -- rendering ---------------------------------------------------------------------------------------------------------
+
+
+def render_diff(found: Diff, fmt: str) -> str:
+    """Return a difference as ``text``, ``markdown`` or ``json``."""
+    if fmt == "json":
+        import json  # noqa: PLC0415 - for this format only
+
+        return (
+            json.dumps(
+                {
+                    **found._asdict(),
+                    "stated": [s._asdict() for s in found.stated],
+                    "rows": [r._asdict() for r in found.rows],
+                },
+                indent=2,
+            )
+            + "\n"
+        )
+    first, second = (found.newer, found.older) if found.backwards else (found.older, found.newer)
+    mark = fmt == "markdown"
+    lines = [f"{'# ' if mark else ''}vLLM {first} to {second}, for draft checkpoints"]
+    for kind, title in TITLES.items():
+        stated = [s for s in found.stated if s.kind == kind]
+        rows = [r for r in found.rows if r.kind == kind]
+        if not stated and not rows:
+            continue
+        lines += ["", f"## {title}" if mark else title, *([""] if mark else [])]
+        for one in stated:
+            note = f" ({one.release}" + (f", {one.own_kind})" if kind == "other" else ")")
+            lines.append(f"- **{one.area}**: {one.says}{note}" if mark else f"  {one.area}: {one.says}{note}")
+        for row in rows:
+            lines.append(f"  - {row.area}: {row.says}" if mark else f"      [{row.area}] {row.says}")
+    if len(lines) == 1:
+        lines += ["", "nothing that a draft checkpoint meets changed"]
+    return "\n".join(lines) + "\n"

@@ -88,6 +88,16 @@ def _to_int(value: Any) -> Any:
     return None
 
 
+def _to_float(value: Any) -> Any:
+    """Python's own ``float()``, as loaders use it; None when it would raise."""
+    if isinstance(value, (bool, int, float, str)):
+        try:
+            return float(value)
+        except (ValueError, OverflowError):
+            return None
+    return None
+
+
 def _numbered(value: Any, number: int) -> Any:
     """Return the member of a JSON object under that number, written with or without leading zeros; None without one."""
     if not isinstance(value, dict):
@@ -108,6 +118,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "any": lambda xs: _kleene(xs, decisive=True),
     "truthy": bool,
     "to_int": _to_int,
+    "to_float": _to_float,
     "is_int": _strict_int,
     "is_num": lambda v: isinstance(v, (int, float)) and not isinstance(v, bool),
     "is_bool": lambda v: isinstance(v, bool),

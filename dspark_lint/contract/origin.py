@@ -51,7 +51,7 @@ def _merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def marked_family(marked: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return a family of a marked contract with what it is ``like`` merged underneath; ContractError for an unknown one."""
+    """Return a family of a marked contract with what it is ``like`` underneath; ContractError for an unknown one."""
     layers: list[Mapping[str, Any]] = []
     current: str | None = name
     while current and len(layers) < len(marked.get("families", {})) + 1:

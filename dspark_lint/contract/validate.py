@@ -28,8 +28,8 @@ Place = tuple[str, ...]
 
 #: Names that every expression of a family may use beside the family's own keys and derived values.
 NAMESPACES = frozenset({
-    "architecture", "architectures", "config", "dialect", "directory", "layer_types_allowed", "method", "model_type", "own",
-    "release", "serve", "serving_target", "target", "tensor_heads", "written",
+    "architecture", "architectures", "config", "dialect", "directory", "layer_types_allowed", "method", "model_type",
+    "own", "release", "serve", "serving_target", "target", "tensor_heads", "written",
     "true", "false", "null", "unknown",
 })  # fmt: skip
 #: Members of a family's clauses that are expressions, and those that are sentences with expressions in braces.
@@ -67,7 +67,10 @@ def validate(path: str, extra: Mapping[str, str] | None = None) -> list[Problem]
     except (OSError, UnicodeDecodeError) as e:
         return [Problem(path, 0, "", str(e))]
     if not isinstance(value, dict):
-        return [*problems, Problem(path, 1, "", "a contract is a mapping with `contract`, `runtime` and `release` at the top")]
+        return [
+            *problems,
+            Problem(path, 1, "", "a contract is a mapping with `contract`, `runtime` and `release` at the top"),
+        ]
     problems += _schema(path, value, lines)
     if any(not p.path for p in problems):
         return problems
@@ -102,7 +105,14 @@ def _parse(path: str, text: str, lines: dict[Place, int]) -> tuple[list[Problem]
                 below = (*place, str(key.value))
                 line = key.start_mark.line + 1
                 if below in lines and key.value != "<<":
-                    problems.append(Problem(path, line, ".".join(below), f"given twice, first in line {lines[below]}; only the last counts"))
+                    problems.append(
+                        Problem(
+                            path,
+                            line,
+                            ".".join(below),
+                            f"given twice, first in line {lines[below]}; only the last counts",
+                        )
+                    )
                 lines.setdefault(below, line)
                 todo.append((inner, below))
         elif isinstance(node, yaml.SequenceNode):
@@ -123,26 +133,27 @@ def _schema(path: str, value: Any, lines: Mapping[Place, int]) -> Iterator[Probl
 
 def _worded(error: jsonschema.ValidationError) -> Iterator[tuple[str, str]]:
     """Yield (member, message) of a schema error, in words about contracts."""
+    schema: Any = error.schema
+    stated: Any = error.validator_value
+    what = f" ({schema['description']})" if isinstance(schema, Mapping) and "description" in schema else ""
     if error.validator == "additionalProperties" and isinstance(error.instance, dict):
-        known = list(error.schema.get("properties", {}))
+        known = list(schema.get("properties", {}))
         for name in error.instance:
             if str(name) not in known:
                 close = difflib.get_close_matches(str(name), known, n=1)
                 hint = f"did you mean {close[0]}?" if close else f"known here: {', '.join(sorted(known))}"
                 yield str(name), f"no such member; {hint}"
     elif error.validator == "required":
-        for name in error.validator_value:
-            if name not in error.instance:
+        for name in stated:
+            if name not in error.instance:  # type: ignore[operator]
                 yield "", f"needs a member {name}"
     elif error.validator == "enum":
-        yield "", f"is {error.instance!r}; one of {', '.join(str(v) for v in error.validator_value if v is not None)}"
+        yield "", f"is {error.instance!r}; one of {', '.join(str(v) for v in stated if v is not None)}"
     elif error.validator == "anyOf" and error.context:
         inner = max(error.context, key=lambda e: len(e.absolute_path))
-        what = error.schema.get("description")
-        yield "", f"{inner.message}" + (f" ({what})" if what else "")
+        yield "", inner.message + what
     else:
-        what = error.schema.get("description")
-        yield "", error.message + (f" ({what})" if what else "")
+        yield "", error.message + what
 
 
 def _line(lines: Mapping[Place, int], place: Place) -> int:
@@ -193,7 +204,10 @@ def _family(family: Mapping[str, Any], raw: Mapping[str, Any]) -> Iterator[tuple
             yield from _clause((part, name), clause, here)
             if clause.get("loader") is not None and clause["loader"] not in loaders:
                 yield (part, name, "loader"), _unknown("parameter loader", clause["loader"], loaders)
-            if part == "tensors" and (absent := clause.get("absent", _ALWAYS_ABSENT)) not in (_ALWAYS_ABSENT, *outcomes):
+            if part == "tensors" and (absent := clause.get("absent", _ALWAYS_ABSENT)) not in (
+                _ALWAYS_ABSENT,
+                *outcomes,
+            ):
                 yield (part, name, "absent"), _unknown("outcome", absent, outcomes)
             if part == "tensors" and clause.get("fused") is not None and clause["fused"] not in family.get("fused", {}):
                 yield (part, name, "fused"), _unknown("fused tensor", clause["fused"], family.get("fused", {}))

@@ -1,4 +1,6 @@
-"""The reader audit: every key that the cited loaders read by name has a clause with the same default, or a reason for none.
+"""The reader audit.
+
+Every key that the cited loaders read by name has a clause with the same default, or a reason for none.
 
 The contract's ``audit`` section says what a configuration is called in the source (``receivers``), which definitions
 are audited beside the loaders of its families (``definitions``), and which keys concern nothing on disk
@@ -56,7 +58,9 @@ class Gap(NamedTuple):
 def receivers_of(raw: Mapping[str, Any]) -> Receivers:
     """Return what the contract calls a configuration."""
     audit = raw.get("audit", {})
-    helpers = {name: (texts,) if isinstance(texts, str) else tuple(texts) for name, texts in audit.get("helpers", {}).items()}
+    helpers = {
+        name: (texts,) if isinstance(texts, str) else tuple(texts) for name, texts in audit.get("helpers", {}).items()
+    }
     return Receivers(
         roots=audit.get("receivers", {}),
         foreign=tuple(audit.get("foreign", ())),
@@ -75,15 +79,21 @@ def audited(raw: Mapping[str, Any]) -> list[Audited]:
         loader = live[name].get("loader")
         if isinstance(loader, str):
             loaders.setdefault(parse_citation(loader, aliases).path, []).append(name)
-    found = [Audited(Citation("vllm", path, "", ""), tuple(names), f"the loader of {', '.join(names)}") for path, names in loaders.items()]
-    for name, clause in raw.get("audit", {}).get("definitions", {}).items():
-        clause = {"source": clause} if isinstance(clause, (str, list)) else clause or {}
+    found = [
+        Audited(Citation("vllm", path, "", ""), tuple(names), f"the loader of {', '.join(names)}")
+        for path, names in loaders.items()
+    ]
+    for name, stated in raw.get("audit", {}).get("definitions", {}).items():
+        clause = {"source": stated} if isinstance(stated, (str, list)) else stated or {}
         texts = clause.get("source", [])
         families = tuple(f for f in clause.get("families", ()) if f in live)
         if clause.get("families") and not families:
             continue
-        receivers = clause.get("receivers", {})
-        found += [Audited(parse_citation(t, aliases), families, name, receivers) for t in ([texts] if isinstance(texts, str) else texts)]
+        receivers: Mapping[str, str] = clause.get("receivers", {})  # type: ignore[assignment]
+        found += [
+            Audited(parse_citation(t, aliases), families, name, receivers)
+            for t in ([texts] if isinstance(texts, str) else texts)
+        ]
     return found
 
 
@@ -95,11 +105,17 @@ def reads_of(one: Audited, raw: Mapping[str, Any], tree: SourceTree) -> list[Rea
     receivers = receivers_of(raw)
     receivers = receivers._replace(roots={**receivers.roots, **one.receivers})
     # what has an entry of its own inside this definition is audited there
-    apart = [a.citation.qualname for a in audited(raw) if a.citation.path == one.citation.path and len(a.citation.qualname) > len(one.citation.qualname)]
+    apart = [
+        a.citation.qualname
+        for a in audited(raw)
+        if a.citation.path == one.citation.path and len(a.citation.qualname) > len(one.citation.qualname)
+    ]
     return [
         read
         for read in reads(module, receivers)
-        if _within(read.definition, one.citation.qualname) and not any(_within(read.definition, name) for name in apart) and read.definition.rpartition(".")[2] not in receivers.helpers
+        if _within(read.definition, one.citation.qualname)
+        and not any(_within(read.definition, name) for name in apart)
+        and read.definition.rpartition(".")[2] not in receivers.helpers
     ]
 
 
@@ -126,17 +142,35 @@ def gaps(raw: Mapping[str, Any], tree: SourceTree) -> Iterator[Gap]:
             continue
         for read in found:
             where = f"{one.citation.path}:{read.line}"
-            clauses = [(name, step, clause) for name in families for step, clause in lookups(live[name]) if step == read.key]
-            if not clauses and not any(_covered(read.key, named[name]) for name in families) and not any(fnmatch.fnmatchcase(read.key, p) for p in irrelevant):
+            clauses = [
+                (name, step, clause) for name in families for step, clause in lookups(live[name]) if step == read.key
+            ]
+            if (
+                not clauses
+                and not any(_covered(read.key, named[name]) for name in families)
+                and not any(fnmatch.fnmatchcase(read.key, p) for p in irrelevant)
+            ):
                 if ("key", read.key, one.citation.path) not in told:
                     told.add(("key", read.key, one.citation.path))
                     default = read.default if read.default not in (REQUIRED, PRESENCE, COMPUTED) else None
                     yield Gap("key", read.key, where, read.definition, None, default, one.families)
                 continue
             # two clauses may speak of one place, each of its own use of it
-            if clauses and all(_differs(read, clause, audit, literal[read.key]) for _, _, clause in clauses) and ("default", read.key, where) not in told:
+            if (
+                clauses
+                and all(_differs(read, clause, audit, literal[read.key]) for _, _, clause in clauses)
+                and ("default", read.key, where) not in told
+            ):
                 told.add(("default", read.key, where))
-                yield Gap("default", read.key, where, read.definition, clauses[0][2].get("default", REQUIRED), read.default, tuple(dict.fromkeys(name for name, _, _ in clauses)))
+                yield Gap(
+                    "default",
+                    read.key,
+                    where,
+                    read.definition,
+                    clauses[0][2].get("default", REQUIRED),
+                    read.default,
+                    tuple(dict.fromkeys(name for name, _, _ in clauses)),
+                )
 
 
 def lookups(family: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -209,9 +243,13 @@ def _differs(read: Read, clause: Mapping[str, Any], audit: Mapping[str, Any], el
     if read.default in audit.get("defaults", {}).get(read.key, ()):
         return False
     found, stated = _plain(read.default), _plain(clause.get("default"))
-    last = [step if isinstance(step, str) else step["path"] for step in clause.get("lookup", [read.key])][-1].rstrip("?+")
+    last = [step if isinstance(step, str) else step["path"] for step in clause.get("lookup", [read.key])][-1].rstrip(
+        "?+"
+    )
     if found is None and (read.key != last or "default" not in clause or stated in elsewhere):
-        return False  # the next place is looked at, the code complains further down, or only asks whether there is a value
+        return (
+            False  # the next place is looked at, the code complains further down, or only asks whether there is a value
+        )
     if clause.get("type") == "truthy":
         return bool(found) != bool(stated)
     return found != stated or isinstance(found, bool) != isinstance(stated, bool)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import difflib
-import os
 
 from collections.abc import Iterator, Mapping
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from dspark_lint.provenance.source import qualnames
@@ -19,7 +19,7 @@ Path = tuple[str, ...]
 """Where a clause stands in the contract: its keys from the top."""
 
 _OTHER: Package = "transformers"
-#: Sections that state nothing about the source of their own release: what was looked up, what changed once, what is read for the audit.
+#: Sections that cite nothing of their own release: what was looked up, what changed once, what the audit reads.
 _NOT_CITING = frozenset({"lines", "changes", "audit"})
 
 
@@ -37,7 +37,7 @@ class Citation(NamedTuple):
     def __str__(self) -> str:
         """Write it out with its path, as it would stand without an alias."""
         head = f"{_OTHER}:{self.path}" if self.package == _OTHER else self.path
-        return "::".join([head, self.qualname, self.needle]).rstrip(":")
+        return f"{head}::{self.qualname}::{self.needle}".rstrip(":")
 
 
 class Located(NamedTuple):
@@ -63,7 +63,10 @@ class Lost(NamedTuple):
 
 
 def parse_citation(text: str, aliases: Mapping[str, str]) -> Citation:
-    """Split a citation; a first part that is no key of `aliases` is a path itself, ``transformers:`` before it the other package."""
+    """Split a citation.
+
+    A first part that is no key of `aliases` is a path itself; ``transformers:`` before it means that package.
+    """
     head, _, rest = text.partition("::")
     qualname, _, needle = rest.partition("::")
     package: Package = "vllm"
@@ -83,7 +86,11 @@ def resolve(citation: Citation, tree: SourceTree, *, suggest: bool = True) -> Lo
         if line is not None:
             return Located(citation.path, line, definition.fingerprint)
         name = citation.qualname or "the module"
-        return Lost("needle", f"{citation.path}: no line of {name} holds {citation.needle!r}", _needle_near(citation, definition, tree) if suggest else ())
+        return Lost(
+            "needle",
+            f"{citation.path}: no line of {name} holds {citation.needle!r}",
+            _needle_near(citation, definition, tree) if suggest else (),
+        )
     near = _elsewhere(citation, tree) if suggest else ()
     if tree.text(citation.path) is None:
         return Lost("file", f"{citation.path} is not there", near)
@@ -91,7 +98,7 @@ def resolve(citation: Citation, tree: SourceTree, *, suggest: bool = True) -> Lo
 
 
 def line_of(definition: Definition, needle: str) -> int | None:
-    """Return the 1-based line of a needle inside a definition, that of the definition for an empty one; None without one."""
+    """Return the 1-based line of a needle in a definition, the definition's own for an empty one; None without one."""
     if not needle:
         return definition.first
     for number, line in enumerate(definition.text.splitlines(), definition.start):
@@ -107,13 +114,23 @@ def _elsewhere(citation: Citation, tree: SourceTree) -> tuple[Citation, ...]:
         paths = [p for p in tree.modules() if p.rpartition("/")[2] == name and p != citation.path]
     else:
         paths = [p for p in tree.defining(citation.qualname.split(".", 1)[0]) if p != citation.path]
-    found = [citation._replace(path=p) for p in sorted(paths, key=lambda p: (-_shared(p, citation.path), p)) if tree.definition(p, citation.qualname)]
+    found = [
+        citation._replace(path=p)
+        for p in sorted(paths, key=lambda p: (-_shared(p, citation.path), p))
+        if tree.definition(p, citation.qualname)
+    ]
     module = tree.module(citation.path)
     if module is not None:
         names = [name for name, _ in qualnames(module)]
-        found += [citation._replace(qualname=n) for n in difflib.get_close_matches(citation.qualname, names, n=2, cutoff=0.75)]
+        found += [
+            citation._replace(qualname=n) for n in difflib.get_close_matches(citation.qualname, names, n=2, cutoff=0.75)
+        ]
     # whatever also holds the needle comes first
-    return tuple(sorted(found, key=lambda c: line_of(d, c.needle) is None if (d := tree.definition(c.path, c.qualname)) else True))
+    return tuple(
+        sorted(
+            found, key=lambda c: line_of(d, c.needle) is None if (d := tree.definition(c.path, c.qualname)) else True
+        )
+    )
 
 
 def _needle_near(citation: Citation, definition: Definition, tree: SourceTree) -> tuple[Citation, ...]:
@@ -124,7 +141,9 @@ def _needle_near(citation: Citation, definition: Definition, tree: SourceTree) -
     holding = [
         citation._replace(qualname=name)
         for name, _ in qualnames(module)
-        if name != citation.qualname and (d := tree.definition(citation.path, name)) and line_of(d, citation.needle) is not None
+        if name != citation.qualname
+        and (d := tree.definition(citation.path, name))
+        and line_of(d, citation.needle) is not None
     ]
     # the innermost definition says it best; the method of the same class first
     inner = [c for c in holding if not any(o.qualname.startswith(c.qualname + ".") for o in holding)]
@@ -135,7 +154,8 @@ def _needle_near(citation: Citation, definition: Definition, tree: SourceTree) -
 
 
 def _shared(one: str, other: str) -> int:
-    return len(os.path.commonprefix([one.split("/"), other.split("/")]))
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(one.split("/"), other.split("/"), strict=False))
+    return sum(1 for _ in same)
 
 
 def citations_in(node: Any, path: Path = ()) -> Iterator[tuple[str, Path]]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import textwrap
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
 
 
 #: Kinds of review items in the order in which they are listed, with the heading of each.
@@ -21,7 +24,17 @@ KINDS: Final[dict[str, str]] = {
     "around": "What else changed beside the cited code",
 }
 _WIDTH: Final = 116
-_SECTIONS: Final = ("changes", "sources", "architectures", "families", "registry", "serve", "target", "methods", "model_types")
+_SECTIONS: Final = (
+    "changes",
+    "sources",
+    "architectures",
+    "families",
+    "registry",
+    "serve",
+    "target",
+    "methods",
+    "model_types",
+)
 
 
 class ReviewItem(NamedTuple):
@@ -47,19 +60,29 @@ class ReviewItem(NamedTuple):
 
 
 def render(
-    previous: str, release: str, additions: Mapping[str, Any], review: Sequence[ReviewItem], *, inherited: int, cited: int
+    previous: str,
+    release: str,
+    additions: Mapping[str, Any],
+    review: Sequence[ReviewItem],
+    *,
+    inherited: int,
+    cited: int,
 ) -> str:
     """Return the file: head, what is written, and the review below it as comments."""
     lines = [
-        f"# Scaffolded from {previous} by `dspark-lint contracts new {release}`: {inherited} of {cited} citations stand on unchanged code and",
-        f"# are inherited. The {len(review)} items below the contract want a decision each; delete an item when it is decided.",
+        f"# Scaffolded from {previous} by `dspark-lint contracts new {release}`.",
+        f"# {inherited} of {cited} citations stand on unchanged code and are inherited. The {len(review)} items",
+        "# below the contract want a decision each; delete an item when it is decided.",
         "contract: 1",
         "runtime: vllm",
         f'release: "{release}"',
         f'extends: "{previous}"',
     ]
     sections = dict(additions)
-    sections.setdefault("changes", {"none": {"area": "files on disk", "kind": "none", "says": "nothing that a draft checkpoint meets changed"}})
+    sections.setdefault(
+        "changes",
+        {"none": {"area": "files on disk", "kind": "none", "says": "nothing that a draft checkpoint meets changed"}},
+    )
     for name in [*(s for s in _SECTIONS if s in sections), *(s for s in sections if s not in _SECTIONS)]:
         lines += ["", *_yaml({name: sections[name]}).splitlines()]
     lines += ["", *_comments(review)]
@@ -80,11 +103,17 @@ def _comments(review: Sequence[ReviewItem]) -> Iterator[str]:
             kind = item.kind
             count = sum(1 for other in review if other.kind == kind)
             yield f"# {'-' * 20} {KINDS[kind]} ({count})"
-        yield from _wrapped(f"[{number}] {item.subject}: {item.message}" if item.subject not in item.message else f"[{number}] {item.message}")
+        yield from _wrapped(
+            f"[{number}] {item.subject}: {item.message}"
+            if item.subject not in item.message
+            else f"[{number}] {item.message}"
+        )
         if item.old or item.new:
             yield f"#     {item.old or '(nothing)'} -> {item.new or '(nothing)'}"
         if item.clauses:
-            shown = ", ".join(item.clauses[:8]) + (f" and {len(item.clauses) - 8} more" if len(item.clauses) > 8 else "")
+            shown = ", ".join(item.clauses[:8]) + (
+                f" and {len(item.clauses) - 8} more" if len(item.clauses) > 8 else ""
+            )
             yield from _wrapped(f"for: {shown}", indent="    ")
         for line in item.detail:
             yield f"#     | {line}".rstrip()

@@ -31,7 +31,7 @@ def _write(value: object, out: list[str], *, top: bool = False, texts: bool = Tr
         out.append(")")
     elif isinstance(value, ast.Constant):
         shown = value.value if texts or not isinstance(value.value, str) or " " not in value.value else "..."
-        out.append(f"{type(value.value).__name__} {ascii(shown)} ")
+        out.append(f"{type(value.value).__name__} {shown!a} ")
     elif isinstance(value, ast.AST):
         out.append(f"{type(value).__name__}(")
         for field in value._fields:
@@ -39,7 +39,7 @@ def _write(value: object, out: list[str], *, top: bool = False, texts: bool = Tr
             # newer Pythons add fields (type_params), which are empty in code that older ones can read
             if field in _IGNORED or inner is None or inner == []:
                 continue
-            if top and (isinstance(value, _DEFINITIONS) and field == "name" or field in ("target", "targets")):
+            if top and ((isinstance(value, _DEFINITIONS) and field == "name") or field in ("target", "targets")):
                 continue
             out.append(f"{field}=")
             _write(inner, out, texts=texts)
@@ -60,14 +60,14 @@ def _bare_string(node: object) -> bool:
 
 
 def _joined(values: list[ast.expr]) -> list[ast.expr]:
-    """Return the parts of an f-string in the one form that all Pythons agree on: neighbouring texts joined, none empty."""
+    """Return an f-string's parts in the one form that all Pythons agree on: neighbouring texts joined, none empty."""
     joined: list[ast.expr] = []
     for value in values:
         if isinstance(value, ast.Constant) and isinstance(value.value, str):
             if not value.value:
                 continue
             if joined and isinstance(last := joined[-1], ast.Constant):
-                joined[-1] = ast.Constant(f"{last.value!s}{value.value}")
+                joined[-1] = ast.Constant(str(last.value) + value.value)
                 continue
         joined.append(value)
     return joined

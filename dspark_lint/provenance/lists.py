@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dspark_lint.errors import ContractError
 from dspark_lint.provenance.cite import Citation, parse_citation
-from dspark_lint.provenance.source import find, statements
+from dspark_lint.provenance.source import find, statements, targets
 
 
 if TYPE_CHECKING:
@@ -50,7 +50,11 @@ def declared(raw: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     found: dict[str, Mapping[str, Any]] = {}
     registry = raw.get("registry", {})
     if registry.get("source"):
-        found["architecture"] = {"of": "keys", "source": registry["source"], "in": ["architectures", "registry.other_drafts"]}
+        found["architecture"] = {
+            "of": "keys",
+            "source": registry["source"],
+            "in": ["architectures", "registry.other_drafts"],
+        }
     found.update({k: v for k, v in raw.get("audit", {}).get("lists", {}).items() if v})
     return found
 
@@ -81,8 +85,10 @@ def read_list(clause: Mapping[str, Any], raw: Mapping[str, Any], tree: SourceTre
         module = tree.module(citation.path)
         node = find(module, citation.qualname) if module is not None else None
         if module is None or node is None:
-            raise LookupError(f"{citation.path} has no {citation.qualname}" if module is not None else f"{citation.path} is not there")
-        found.update(_READERS[kind](node, module, clause, citation, tree))
+            raise LookupError(
+                f"{citation.path} has no {citation.qualname}" if module is not None else f"{citation.path} is not there"
+            )
+        found.update(_READERS[kind](node, _Context(module, clause, citation, tree)))
     return found
 
 
@@ -94,11 +100,24 @@ def at(raw: Mapping[str, Any], place: str) -> list[str]:
     return [str(v) for v in node]
 
 
+class _Context(NamedTuple):
+    """What a reader of one list may need beside its syntax."""
+
+    module: ast.Module
+    clause: Mapping[str, Any]
+    citation: Citation
+    tree: SourceTree
+
+
 def _strings(node: ast.expr | None) -> tuple[str, ...]:
-    return tuple(n.value for n in ast.walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, str)) if node is not None else ()
+    return (
+        tuple(n.value for n in ast.walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, str))
+        if node is not None
+        else ()
+    )
 
 
-def _keys(node: ast.AST, module: ast.Module, clause: Mapping[str, Any], citation: Citation, tree: SourceTree) -> Entries:
+def _keys(node: ast.AST, context: _Context) -> Entries:
     """Keys of a dict literal, of the dicts it unpacks, and of the dict or the keywords given to a call."""
     value = getattr(node, "value", node)
     found: Entries = {}
@@ -106,51 +125,60 @@ def _keys(node: ast.AST, module: ast.Module, clause: Mapping[str, Any], citation
         for key, inner in zip(value.keys, value.values, strict=True):
             if isinstance(key, ast.Constant) and isinstance(key.value, str):
                 found[key.value] = _strings(inner)
-            elif key is None and isinstance(inner, ast.Name) and (other := find(module, inner.id)) is not None:
-                found.update(_keys(other, module, clause, citation, tree))
+            elif key is None and isinstance(inner, ast.Name) and (other := find(context.module, inner.id)) is not None:
+                found.update(_keys(other, context))
     elif isinstance(value, ast.Call):
         for arg in [*value.args, *(k.value for k in value.keywords if k.arg is None)]:
-            found.update(_keys(arg, module, clause, citation, tree))
+            found.update(_keys(arg, context))
         found.update({k.arg: _strings(k.value) for k in value.keywords if k.arg})
     return found
 
 
-def _fields(node: ast.AST, module: ast.Module, clause: Mapping[str, Any], citation: Citation, tree: SourceTree) -> Entries:  # noqa: ARG001 - one signature
+def _fields(node: ast.AST, context: _Context) -> Entries:  # noqa: ARG001 - the signature of every reader
     """Annotated attributes of a class body that are no ClassVar and not private: the fields of a dataclass."""
     found: Entries = {}
     for child in getattr(node, "body", []):
-        if isinstance(child, ast.AnnAssign) and isinstance(child.target, ast.Name) and not child.target.id.startswith("_"):
-            if "ClassVar" not in ast.unparse(child.annotation):
-                found[child.target.id] = ()
+        names = targets(child) if isinstance(child, ast.AnnAssign) else []
+        if names and not names[0].startswith("_") and "ClassVar" not in ast.unparse(child.annotation):
+            found[names[0]] = ()
     return found
 
 
-def _literals(node: ast.AST, module: ast.Module, clause: Mapping[str, Any], citation: Citation, tree: SourceTree) -> Entries:
+def _literals(node: ast.AST, context: _Context) -> Entries:
     """Strings of ``Literal[...]``, names of other such types in it followed."""
     found: Entries = {}
     for inner in ast.walk(getattr(node, "value", node)):
         if isinstance(inner, ast.Constant) and isinstance(inner.value, str):
             found[inner.value] = ()
-        elif isinstance(inner, ast.Name) and inner.id != "Literal" and (other := find(module, inner.id)) is not None:
-            found.update(_literals(other, module, clause, citation, tree))
+        elif (
+            isinstance(inner, ast.Name)
+            and inner.id != "Literal"
+            and (other := find(context.module, inner.id)) is not None
+        ):
+            found.update(_literals(other, context))
     return found
 
 
-def _implementers(node: ast.AST, module: ast.Module, clause: Mapping[str, Any], citation: Citation, tree: SourceTree) -> Entries:
+def _implementers(node: ast.AST, context: _Context) -> Entries:
     """Registry entries whose class derives from one of the clause's ``base`` classes, followed over the imports."""
-    folder = citation.path.rpartition("/")[0]
-    bases = frozenset([clause["base"]] if isinstance(clause["base"], str) else clause["base"])
-    known = ClassIndex.of(tree)
+    folder = context.citation.path.rpartition("/")[0]
+    stated = context.clause["base"]
+    bases = frozenset([stated] if isinstance(stated, str) else stated)
+    known = ClassIndex.of(context.tree)
     found: Entries = {}
-    for name, strings in _keys(node, module, clause, citation, tree).items():
-        if len(strings) >= 2 and known.derives(module_path(strings[0], folder, tree), strings[1], bases):
+    for name, strings in _keys(node, context).items():
+        if len(strings) >= 2 and known.derives(module_path(strings[0], folder, context.tree), strings[1], bases):
             found[name] = strings
     return found
 
 
 def module_path(name: str, folder: str, tree: SourceTree) -> str:
-    """Return the file of a registry's module name: one of the package by its full name, else one beside the registry."""
-    dotted = name.removeprefix(f"{tree.package}.").replace(".", "/") if name.startswith(f"{tree.package}.") else f"{folder}/{name}"
+    """Return the file of a registry's module: one of the package by its full name, else one beside the registry."""
+    dotted = (
+        name.removeprefix(f"{tree.package}.").replace(".", "/")
+        if name.startswith(f"{tree.package}.")
+        else f"{folder}/{name}"
+    )
     return f"{dotted}.py" if tree.text(f"{dotted}.py") is not None else f"{dotted}/__init__.py"
 
 
@@ -219,6 +247,7 @@ class ClassIndex:
         return name in {original for _, original in self.imports(path).values()}
 
     def imports(self, path: str) -> dict[str, tuple[str, str]]:
+        """Return what a module imports by name: the name here -> (module, name there)."""
         if path not in self._imports:
             module = self.tree.module(path)
             found: dict[str, tuple[str, str]] = {}
@@ -247,5 +276,5 @@ def _base_names(node: ast.ClassDef) -> Iterator[str]:
             yield from (a.id for a in inner.args if isinstance(a, ast.Name))
 
 
-Reader = Callable[[ast.AST, ast.Module, Mapping[str, Any], Citation, "SourceTree"], Entries]
+Reader = Callable[[ast.AST, _Context], Entries]
 _READERS: dict[str, Reader] = {"keys": _keys, "fields": _fields, "literals": _literals, "implementers": _implementers}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dspark_lint.provenance.audit import receivers_of
@@ -13,6 +12,8 @@ from dspark_lint.provenance.record import in_use
 
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dspark_lint.provenance.source import SourceTree
 
 
@@ -49,7 +50,9 @@ def newcomers(one: Compared, contract: Mapping[str, Any], tree: SourceTree) -> l
         by = f"{path} {class_name}".strip()
         if strings in served or strings in other:
             family = served.get(strings)
-            found.append(Newcomer(name, "architectures" if strings in served else "registry.other_drafts", family, by, ()))
+            found.append(
+                Newcomer(name, "architectures" if strings in served else "registry.other_drafts", family, by, ())
+            )
             continue
         home, _ = index.origin(path, class_name)
         parents = [c for c in loaders if index.derives(path, class_name, frozenset([c]))]
@@ -63,7 +66,7 @@ def newcomers(one: Compared, contract: Mapping[str, Any], tree: SourceTree) -> l
 
 
 def _loader_classes(contract: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the classes of the cited loaders and of the tensors' owners in their modules, with the families they serve."""
+    """Return the classes cited in the loaders' modules, with the families that each serves."""
     aliases = contract.get("sources", {})
     found: dict[str, list[str]] = {}
     for name, family in in_use(contract)["families"].items():
@@ -89,4 +92,8 @@ def _read_by(path: str, contract: Mapping[str, Any], tree: SourceTree) -> list[s
     for read in reads(module, receivers_of(contract)):
         default = str(read.default).lower() if isinstance(read.default, Nothing) else repr(read.default)
         keys.setdefault(read.key, set()).add(default)
-    return ["it reads " + ", ".join(f"{key} ({'/'.join(sorted(defaults))})" for key, defaults in sorted(keys.items()))] if keys else []
+    return (
+        ["it reads " + ", ".join(f"{key} ({'/'.join(sorted(defaults))})" for key, defaults in sorted(keys.items()))]
+        if keys
+        else []
+    )

@@ -11,8 +11,11 @@ from __future__ import annotations
 
 import ast
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
 
 
 class Nothing:
@@ -60,10 +63,12 @@ class Receivers(NamedTuple):
     helpers: Mapping[str, Sequence[str]] = {}
     """Functions that read for their caller: name -> templates of the paths, ``{1}`` the argument at position 1."""
     objects: frozenset[str] = frozenset()
-    """Paths of dictionaries inside the configuration; in any other value ``"x" in value`` asks for an element, not a key."""
+    """Paths of dictionaries inside the configuration; elsewhere ``"x" in value`` asks for an element, not a key."""
 
 
-def reads(tree: ast.AST, receivers: Receivers, constants: Mapping[str, Any] | None = None, prefix: str = "") -> list[Read]:
+def reads(
+    tree: ast.AST, receivers: Receivers, constants: Mapping[str, Any] | None = None, prefix: str = ""
+) -> list[Read]:
     """Return the reads of a module, class or function, in the order of the source.
 
     `constants` are the module's literal assignments, `prefix` the dotted name of what encloses `tree`.
@@ -117,7 +122,13 @@ _FOREIGN: Final[Paths] = frozenset()
 class _Function:
     """One function with its local names; inner functions and comprehensions count as part of it."""
 
-    def __init__(self, node: ast.FunctionDef | ast.AsyncFunctionDef, name: str, receivers: Receivers, constants: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        node: ast.FunctionDef | ast.AsyncFunctionDef,
+        name: str,
+        receivers: Receivers,
+        constants: Mapping[str, Any],
+    ) -> None:
         self.node = node
         self.name = name
         self.receivers = receivers
@@ -125,7 +136,9 @@ class _Function:
         self.nodes = list(ast.walk(node))
         self.strings: dict[str, tuple[str, ...]] = {}
         self.bound: dict[str, Paths] = {
-            arg.arg: frozenset({receivers.roots[arg.arg]}) for arg in self.nodes if isinstance(arg, ast.arg) and arg.arg in receivers.roots
+            arg.arg: frozenset({receivers.roots[arg.arg]})
+            for arg in self.nodes
+            if isinstance(arg, ast.arg) and arg.arg in receivers.roots
         }
         self.defaults: dict[ast.expr, Any] = {}
         self._bind()
@@ -155,7 +168,11 @@ class _Function:
     def _bind_strings(self, target: ast.expr, values: ast.expr) -> None:
         if not isinstance(target, ast.Name):
             return
-        found = _literal(values, self.constants) if not isinstance(values, ast.List) else [_literal(e, self.constants) for e in values.elts]
+        found = (
+            _literal(values, self.constants)
+            if not isinstance(values, ast.List)
+            else [_literal(e, self.constants) for e in values.elts]
+        )
         if isinstance(found, (tuple, list, set)) and found and all(isinstance(v, str) for v in found):
             self.strings[target.id] = (*self.strings.get(target.id, ()), *found)
 
@@ -166,9 +183,20 @@ class _Function:
         elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)) and node.value is not None:
             pairs = [(node.target, node.value)]
         elif isinstance(node, (ast.For, ast.comprehension)):
-            items = node.iter.elts if isinstance(node.iter, (ast.Tuple, ast.List)) else [node.iter] if isinstance(node.iter, ast.Name) else []
+            items = (
+                node.iter.elts
+                if isinstance(node.iter, (ast.Tuple, ast.List))
+                else [node.iter]
+                if isinstance(node.iter, ast.Name)
+                else []
+            )
             pairs = [(node.target, item) for item in items]
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "update" and len(node.args) == 1:
+        elif (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr == "update"
+            and len(node.args) == 1
+        ):
             pairs = [(node.func.value, node.args[0])]
         for target, value in pairs:
             if not isinstance(target, ast.Name):
@@ -267,7 +295,9 @@ class _Function:
     def _call_reads(self, node: ast.Call) -> list[Read]:
         func, args = node.func, node.args
         if isinstance(func, ast.Name) and func.id in ("getattr", "hasattr") and len(args) >= 2:
-            default = PRESENCE if func.id == "hasattr" else _literal(args[2], self.constants) if len(args) > 2 else REQUIRED
+            default = (
+                PRESENCE if func.id == "hasattr" else _literal(args[2], self.constants) if len(args) > 2 else REQUIRED
+            )
             return self._read(node, args[0], self.names(args[1]) or ("*",), default)
         if isinstance(func, ast.Attribute) and func.attr in ("get", "pop") and args:
             missing = None if func.attr == "get" else REQUIRED

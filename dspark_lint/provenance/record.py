@@ -51,7 +51,9 @@ def cited(raw: Mapping[str, Any]) -> dict[str, list[Path]]:
     return dict(sorted(found.items()))
 
 
-def record(resolved_contract: Mapping[str, Any], tree: SourceTree, transformers_tree: SourceTree | None = None) -> Recording:
+def record(
+    resolved_contract: Mapping[str, Any], tree: SourceTree, transformers_tree: SourceTree | None = None
+) -> Recording:
     """Find every citation of a resolved contract: ``{citation: {path, line, fingerprint}}``, sorted.
 
     The path is below site-packages without the leading ``vllm/``; one in transformers keeps its package's name.

@@ -11,18 +11,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dspark_lint.contract.load import merge
-from dspark_lint.provenance.audit import audited, gaps, lookups, reads_of
 from dspark_lint.provenance.cite import Citation, Located, Lost, Path, citations_in, parse_citation, resolve
 from dspark_lint.provenance.draft import ReviewItem, render
 from dspark_lint.provenance.lists import Compared, compare_list, declared
 from dspark_lint.provenance.newcomers import Newcomer, newcomers
-from dspark_lint.provenance.reads import REQUIRED, Nothing
-from dspark_lint.provenance.record import Record, cited, in_use, place
-from dspark_lint.provenance.source import SourceTree, qualnames
+from dspark_lint.provenance.record import Record, cited, place
+from dspark_lint.provenance.rereading import around_items, read_items
+from dspark_lint.provenance.source import qualnames
 
 
 if TYPE_CHECKING:
-    from dspark_lint.provenance.reads import Read
+    from dspark_lint.provenance.source import SourceTree
+
 
 _OWN_PLACE = ("architectures", "registry.other_drafts")
 
@@ -42,6 +42,7 @@ def scaffold(
     recorded: Record,
     new_tree: SourceTree,
     new_release: str,
+    *,
     previous_tree: SourceTree | None = None,
     diff_lines: int = 30,
 ) -> Scaffold:
@@ -51,14 +52,23 @@ def scaffold(
     serves another class; without it the recorded fingerprints alone decide what changed. A definition is shown with at
     most `diff_lines` lines of its difference.
     """
-    work = _Work(previous, recorded, new_tree, previous_tree, diff_lines)
+    work = _Work(previous, recorded, new_tree, old=previous_tree, diff_lines=diff_lines)
     work.move_sources()
     work.citations()
     work.lists()
-    work.audit()
-    work.around()
+    work.review += read_items(work.contract, new_tree, previous_tree, work.old_path)
+    if previous_tree is not None:
+        seen = {item.subject for item in work.review}
+        work.review += around_items(work.contract, new_tree, previous_tree, work.old_path, seen)
     review = tuple(sorted(work.review, key=ReviewItem.rank))
-    text = render(str(previous["release"]), new_release, work.additions, review, inherited=work.inherited, cited=len(cited(previous)))
+    text = render(
+        str(previous["release"]),
+        new_release,
+        work.additions,
+        review,
+        inherited=work.inherited,
+        cited=len(cited(previous)),
+    )
     return Scaffold(text, review, work.inherited)
 
 
@@ -74,7 +84,15 @@ class Cited(NamedTuple):
 class _Work:
     """The state of one scaffold: the sections to write so far, and the review."""
 
-    def __init__(self, previous: Mapping[str, Any], recorded: Record, tree: SourceTree, old: SourceTree | None, diff_lines: int) -> None:
+    def __init__(
+        self,
+        previous: Mapping[str, Any],
+        recorded: Record,
+        tree: SourceTree,
+        *,
+        old: SourceTree | None,
+        diff_lines: int,
+    ) -> None:
         self.previous = previous
         self.recorded = recorded
         self.tree = tree
@@ -143,10 +161,16 @@ class _Work:
         lists += [t for c in self.previous.get("audit", {}).get("lists", {}).values() if c for t in _texts(c["source"])]
         compared = {(c.path, c.qualname) for c in (parse_citation(t, aliases) for t in lists)}
         for (path, qualname), group in groups.items():
-            inner = [name for where, name in groups if where == path and name.startswith(f"{qualname}.")] if qualname else []
+            inner = (
+                [name for where, name in groups if where == path and name.startswith(f"{qualname}.")]
+                if qualname
+                else []
+            )
             self._differing(path, qualname, group, inner, compared=(path, qualname) in compared)
 
-    def _same_elsewhere(self, citation: Citation, lost: Lost, was: Mapping[str, Any]) -> tuple[Citation, Located] | None:
+    def _same_elsewhere(
+        self, citation: Citation, lost: Lost, was: Mapping[str, Any]
+    ) -> tuple[Citation, Located] | None:
         """Return another place of the very code that was read (moved, or renamed in its file), else of its name."""
         candidates = list(lost.near)
         module = self.tree.module(citation.path)
@@ -197,19 +221,24 @@ class _Work:
             lines += self._difference(path, qualname)
         old = next((place(one.was) for one in group if one.was), "not recorded")
         new = f"{path}:{after.first}" if after is not None else ""
-        self.review.append(ReviewItem(kind, f"{path}::{qualname}", self._clauses(one.text for one in group), old, new, message, tuple(lines)))
+        self.review.append(
+            ReviewItem(
+                kind, f"{path}::{qualname}", self._clauses(one.text for one in group), old, new, message, tuple(lines)
+            )
+        )
 
     def _clauses(self, texts: Iterable[str]) -> tuple[str, ...]:
         return tuple(dict.fromkeys(".".join(path) for text in texts for path in self.places.get(text, ())))
 
-    def _old_path(self, path: str) -> str:
+    def old_path(self, path: str) -> str:
+        """Return where a module of the new source stood in the old one."""
         moved = {new: self.previous["sources"][alias] for alias, new in self.additions.get("sources", {}).items()}
-        return moved.get(path, path)
+        return str(moved.get(path, path))
 
     def _difference(self, path: str, qualname: str) -> list[str]:
         import difflib  # noqa: PLC0415 - beside its one use
 
-        before = self.old.definition(self._old_path(path), qualname) if self.old is not None else None
+        before = self.old.definition(self.old_path(path), qualname) if self.old is not None else None
         if before is None:
             return []
         after = self.tree.definition(path, qualname)
@@ -219,26 +248,9 @@ class _Work:
         return [*lines[: self.diff_lines], f"... and {left} more lines"] if left > 0 else lines
 
     def _only_texts(self, path: str, qualname: str) -> bool:
-        before = self.old.definition(self._old_path(path), qualname) if self.old is not None else None
+        before = self.old.definition(self.old_path(path), qualname) if self.old is not None else None
         after = self.tree.definition(path, qualname)
         return before is not None and after is not None and before.shape == after.shape
-
-    def around(self) -> None:
-        """List what else changed in the audited modules: code that no clause cites and perhaps one should."""
-        if self.old is None:
-            return
-        seen = {item.subject for item in self.review}
-        for path in dict.fromkeys(one.citation.path for one in audited(self.contract)):
-            before, after = self.old.functions(self._old_path(path)), self.tree.functions(path)
-            words = [
-                (name, "new" if name not in before else "gone" if name not in after else "changed")
-                for name in sorted(before.keys() | after.keys())
-                if before.get(name) != after.get(name) and f"{path}::{name}" not in seen
-            ]
-            if words:
-                detail = tuple(f"{name} ({word})" for name, word in words)
-                message = f"{path} also differs in {len(words)} functions that no clause cites"
-                self.review.append(ReviewItem("around", path, (), "", "", message, detail))
 
     # -- lists ---------------------------------------------------------------------------------------------------------
 
@@ -271,8 +283,14 @@ class _Work:
             self.add((*where.split("."), name), None)
             if where == "architectures":
                 removed.append(name)
-            self.review.append(ReviewItem("architecture", name, (f"{where}.{name}",), name, "", f"{name} is no longer in {one.citation}"))
-        says = [f"{_all(names)} known" for names in (added,) if names] + [f"{_all(names)} no longer known" for names in (removed,) if names]
+            self.review.append(
+                ReviewItem(
+                    "architecture", name, (f"{where}.{name}",), name, "", f"{name} is no longer in {one.citation}"
+                )
+            )
+        says = [f"{_all(names)} known" for names in (added,) if names] + [
+            f"{_all(names)} no longer known" for names in (removed,) if names
+        ]
         if says:
             kind = "tightens" if removed and not added else "loosens"
             self.add(("changes", "registry"), {"area": "registry", "kind": kind, "says": "; ".join(says)})
@@ -293,71 +311,28 @@ class _Work:
             for name in one.surplus:
                 where = next(p for p in one.places if name in _node(self.contract, p))
                 self.add((*where.split("."), name), None)
-        words = [f"new: {', '.join(one.missing)}" if one.missing else "", f"gone: {', '.join(one.surplus)}" if one.surplus else ""]
-        self.review.append(ReviewItem("list", one.name, one.places, "", one.citation, "; ".join(w for w in words if w) + " (written below)"))
-
-    # -- reads ---------------------------------------------------------------------------------------------------------
-
-    def audit(self) -> None:
-        """List the keys that are read anew, no longer, or with another default."""
-        contract = self.contract
-        told: set[str] = set()
-        for gap in gaps(contract, self.tree):
-            if gap.kind == "definition":
-                self.review.append(ReviewItem("lost", gap.key, ("audit.definitions." + gap.definition,), gap.where, "", f"the audit's definition {gap.definition} is not there"))
-                continue
-            told.add(gap.key)
-            if gap.kind == "key":
-                message = f"{gap.definition} reads {gap.key}, default {gap.source!r}, and no clause names it"
-                self.review.append(ReviewItem("key", gap.key, gap.families, "", gap.where, message))
-            else:
-                stated = "none (required)" if gap.contract is REQUIRED else repr(gap.contract)
-                message = f"{gap.definition} reads {gap.key} with default {gap.source!r}, and the clause says {stated}"
-                self.review.append(ReviewItem("default", gap.key, gap.families, stated, gap.where, message))
-        if self.old is not None:
-            self._against_old(contract, self.old, told)
-
-    def _against_old(self, contract: Mapping[str, Any], old: SourceTree, told: set[str]) -> None:
-        for one in audited(contract):
-            before = reads_of(one._replace(citation=one.citation._replace(path=self._old_path(one.citation.path))), contract, old)
-            after = reads_of(one, contract, self.tree)
-            if before is None or after is None:
-                continue
-            then, now = _by_key(before), _by_key(after)
-            for key in sorted(set(then) - set(now)):
-                known = {path for name in one.families or in_use(contract)["families"] for path, _ in lookups(in_use(contract)["families"][name])}
-                clause = "; its clause may be out of date" if key in known else ""
-                message = f"{one.citation.path} no longer reads {key}{clause}"
-                self.review.append(ReviewItem("unread", key, one.families, f"{self._old_path(one.citation.path)}:{then[key][0].line}", one.citation.path, message))
-            for key in sorted(set(now) - set(then) - told):
-                message = f"{one.citation.path} reads {key} now, default {_defaults(now[key])}; a clause names it"
-                self.review.append(ReviewItem("key", key, one.families, "", f"{one.citation.path}:{now[key][0].line}", message))
-            for key in sorted(set(now) & set(then) - told):
-                if _defaults(now[key]) != _defaults(then[key]):
-                    message = f"{key} is read with {_defaults(now[key])}, before with {_defaults(then[key])}"
-                    old_place, new_place = f"{self._old_path(one.citation.path)}:{then[key][0].line}", f"{one.citation.path}:{now[key][0].line}"
-                    self.review.append(ReviewItem("default", key, one.families, old_place, new_place, message))
+        words = [
+            f"new: {', '.join(one.missing)}" if one.missing else "",
+            f"gone: {', '.join(one.surplus)}" if one.surplus else "",
+        ]
+        self.review.append(
+            ReviewItem(
+                "list", one.name, one.places, "", one.citation, "; ".join(w for w in words if w) + " (written below)"
+            )
+        )
 
 
 def _newcomer_item(newcomer: Newcomer, one: Compared) -> ReviewItem:
     if newcomer.family:
         message = f"{newcomer.name} is new, served by {newcomer.served_by} like family {newcomer.family}"
     elif newcomer.place == "architectures":
-        message = f"{newcomer.name} is new, served by {newcomer.served_by}; it needs a family, or stays out of scope with a reason"
+        message = f"{newcomer.name} is new, served by {newcomer.served_by}; "
+        message += "it needs a family, or stays out of scope with a reason"
     else:
         message = f"{newcomer.name} is new, served by {newcomer.served_by}, which has nothing of the families here"
-    return ReviewItem("architecture", newcomer.name, (f"{newcomer.place}.{newcomer.name}",), "", one.citation, message, newcomer.hints)
-
-
-def _by_key(found: Iterable[Read]) -> dict[str, list[Read]]:
-    keys: dict[str, list[Read]] = {}
-    for read in found:
-        keys.setdefault(read.key, []).append(read)
-    return keys
-
-
-def _defaults(found: Iterable[Read]) -> str:
-    return ", ".join(sorted({str(r.default).lower() if isinstance(r.default, Nothing) else repr(r.default) for r in found}))
+    return ReviewItem(
+        "architecture", newcomer.name, (f"{newcomer.place}.{newcomer.name}",), "", one.citation, message, newcomer.hints
+    )
 
 
 def _all(names: list[str]) -> str:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
 import warnings
 import zipfile
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from dspark_lint.errors import UsageError
 from dspark_lint.provenance.fingerprint import fingerprint
+
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 Named = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.Assign | ast.AnnAssign
@@ -43,15 +46,16 @@ class Definition(NamedTuple):
 class SourceTree:
     """The modules of one package below a path, read when they are asked for and never imported."""
 
-    def __init__(self, path: str | os.PathLike[str], package: str = "vllm") -> None:
+    def __init__(self, path: str | Path, package: str = "vllm") -> None:
         """Open a tree: an unpacked wheel or a site-packages, a wheel file, a checkout, or the package's own directory.
 
         Raises UsageError when the package is not there.
         """
-        self.path = os.fspath(path)
+        self.path = str(path)
         self.package = package
         self._zip: zipfile.ZipFile | None = None
-        self._base = ""
+        self._folder = Path(self.path)
+        """The package's own folder, where it lies on disk."""
         self._names: frozenset[str] = frozenset()
         self._texts: dict[str, str | None] = {}
         self._modules: dict[str, ast.Module | None] = {}
@@ -59,14 +63,16 @@ class SourceTree:
         self._index: dict[str, list[str]] | None = None
         self.memo: dict[str, object] = {}
         """What others derive from the tree and want to derive once."""
-        if os.path.isfile(self.path):
+        if self._folder.is_file():
             self._open_wheel()
             return
-        for base in (os.path.join(self.path, package), os.path.join(self.path, "src", package), self.path):
-            if os.path.isfile(os.path.join(base, "__init__.py")):
-                self._base = base
+        for folder in (self._folder / package, self._folder / "src" / package, self._folder):
+            if (folder / "__init__.py").is_file():
+                self._folder = folder
                 return
-        raise UsageError(f"{self.path}: no package {package} there; give an unpacked wheel, a wheel file or a site-packages")
+        raise UsageError(
+            f"{self.path}: no package {package} there; give an unpacked wheel, a wheel file or a site-packages"
+        )
 
     def _open_wheel(self) -> None:
         try:
@@ -74,8 +80,7 @@ class SourceTree:
         except (zipfile.BadZipFile, OSError) as e:
             raise UsageError(f"{self.path}: no wheel: {e}") from e
         self._names = frozenset(self._zip.namelist())
-        self._base = f"{self.package}/"
-        if f"{self._base}__init__.py" not in self._names:
+        if f"{self.package}/__init__.py" not in self._names:
             raise UsageError(f"{self.path}: no package {self.package} in this wheel")
 
     # -- text ----------------------------------------------------------------------------------------------------------
@@ -89,22 +94,18 @@ class SourceTree:
     def _read(self, path: str) -> str | None:
         try:
             if self._zip is not None:
-                name = self._base + path
+                name = f"{self.package}/{path}"
                 return self._zip.read(name).decode("utf-8", "replace") if name in self._names else None
-            with open(os.path.join(self._base, path), encoding="utf-8", errors="replace") as handle:
-                return handle.read()
+            return (self._folder / path).read_text(encoding="utf-8", errors="replace")
         except (OSError, ValueError, zipfile.BadZipFile):
             return None
 
     def modules(self) -> list[str]:
         """Return the path of every module inside the package, sorted."""
         if self._zip is not None:
-            return sorted(n[len(self._base) :] for n in self._names if n.startswith(self._base) and n.endswith(".py"))
-        found = []
-        for folder, _, files in os.walk(self._base):
-            inner = os.path.relpath(folder, self._base).replace(os.sep, "/")
-            found += [f if inner == "." else f"{inner}/{f}" for f in files if f.endswith(".py")]
-        return sorted(found)
+            start = f"{self.package}/"
+            return sorted(n.removeprefix(start) for n in self._names if n.startswith(start) and n.endswith(".py"))
+        return sorted(p.relative_to(self._folder).as_posix() for p in self._folder.rglob("*.py"))
 
     def defining(self, name: str) -> list[str]:
         """Return the modules with a top-level definition of that name; the whole package is read once for it."""
@@ -133,7 +134,7 @@ class SourceTree:
         if self._zip is not None:
             return sorted({n.split("/", 1)[0] for n in self._names})
         try:
-            return sorted(os.listdir(os.path.dirname(os.path.abspath(self._base))))
+            return sorted(p.name for p in self._folder.absolute().parent.iterdir())
         except OSError:
             return []
 
@@ -141,12 +142,11 @@ class SourceTree:
         """Whether the distribution of that metadata folder brought the package."""
         if self._zip is not None:
             return True
-        record = os.path.join(os.path.dirname(os.path.abspath(self._base)), dist_info, "RECORD")
         try:
-            with open(record, encoding="utf-8") as handle:
-                return any(line.startswith(f"{self.package}/__init__.py,") for line in handle)
+            record = (self._folder.absolute().parent / dist_info / "RECORD").read_text(encoding="utf-8")
         except OSError:
             return False
+        return any(line.startswith(f"{self.package}/__init__.py,") for line in record.splitlines())
 
     # -- syntax --------------------------------------------------------------------------------------------------------
 
@@ -158,7 +158,7 @@ class SourceTree:
         return self._modules[path]
 
     def functions(self, path: str) -> dict[str, str]:
-        """Return the fingerprints of a module's functions and methods by their dotted names; empty without the module."""
+        """Return the fingerprints of a module's functions and methods by dotted name; empty without the module."""
         module = self.module(path)
         found = qualnames(module) if module is not None else ()
         return {name: fingerprint(node) for name, node in found if not isinstance(node, ast.ClassDef)}
@@ -182,7 +182,16 @@ class SourceTree:
             return None
         start = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
         last = node.end_lineno or node.lineno
-        return Definition(path, qualname, node.lineno, start, last, "\n".join(lines[start - 1 : last]), fingerprint(node), fingerprint(node, texts=False))
+        return Definition(
+            path,
+            qualname,
+            node.lineno,
+            start,
+            last,
+            "\n".join(lines[start - 1 : last]),
+            fingerprint(node),
+            fingerprint(node, texts=False),
+        )
 
 
 def _parse(text: str) -> ast.Module | None:
@@ -220,7 +229,10 @@ def targets(node: ast.stmt) -> list[str]:
 
 
 def statements(node: ast.AST) -> Iterator[ast.stmt]:
-    """Yield the statements of a body in order, those under ``if``, ``try``, ``with``, ``for`` included, no inner bodies of definitions."""
+    """Yield the statements of a body in order, those under ``if``, ``try``, ``with`` and loops included.
+
+    The bodies of inner definitions are left alone.
+    """
     bodies = [getattr(node, field, []) for field in ("body", "orelse", "finalbody")]
     bodies += [h.body for h in getattr(node, "handlers", [])]
     for body in bodies:
@@ -232,7 +244,9 @@ def statements(node: ast.AST) -> Iterator[ast.stmt]:
                 yield from statements(child)
 
 
-def qualnames(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef]]:
+def qualnames(
+    tree: ast.AST, prefix: str = ""
+) -> Iterator[tuple[str, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef]]:
     """Yield every class and function with its dotted name, outer before inner."""
     for node in statements(tree):
         if isinstance(node, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -241,4 +255,7 @@ def qualnames(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, ast.ClassD
 
 
 def _overload(node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    return any(isinstance(d, (ast.Name, ast.Attribute)) and (d.id if isinstance(d, ast.Name) else d.attr) == "overload" for d in node.decorator_list)
+    return any(
+        isinstance(d, (ast.Name, ast.Attribute)) and (d.id if isinstance(d, ast.Name) else d.attr) == "overload"
+        for d in node.decorator_list
+    )

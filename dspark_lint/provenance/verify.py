@@ -1,8 +1,10 @@
-"""Hold a release's contract against that release's source: is the cited code still the code that was read?"""
+"""Hold a release's contract against that release's source.
+
+Is the cited code still the code that was read, and does the contract speak of everything that it reads?
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dspark_lint.provenance.audit import Gap, gaps
@@ -13,6 +15,8 @@ from dspark_lint.provenance.record import Record, place, record
 
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from dspark_lint.provenance.source import SourceTree
 
 #: Kinds of issues with what each means, in the order in which they are reported.
@@ -45,7 +49,10 @@ class Issue(NamedTuple):
 
 
 def verify(
-    resolved_contract: Mapping[str, Any], recorded: Record, tree: SourceTree, transformers_tree: SourceTree | None = None
+    resolved_contract: Mapping[str, Any],
+    recorded: Record,
+    tree: SourceTree,
+    transformers_tree: SourceTree | None = None,
 ) -> list[Issue]:
     """Return every disagreement of a release's contract with its source, by kind; empty when there is none.
 
@@ -65,24 +72,55 @@ def _release(raw: Mapping[str, Any], tree: SourceTree, transformers_tree: Source
     for stated, where in ((raw.get("release"), tree), (raw.get("transformers"), transformers_tree)):
         found = where.version() if where is not None else None
         if where is not None and found is not None and stated is not None and found != stated:
-            yield Issue("release", where.package, f"the source at {where.path} is {where.package} {found}, and the contract is for {stated}", str(stated), found)
+            yield Issue(
+                "release",
+                where.package,
+                f"the source at {where.path} is {where.package} {found}, and the contract is for {stated}",
+                str(stated),
+                found,
+            )
 
 
-def _citations(raw: Mapping[str, Any], recorded: Record, tree: SourceTree, transformers_tree: SourceTree | None) -> Iterator[Issue]:
+def _citations(
+    raw: Mapping[str, Any], recorded: Record, tree: SourceTree, transformers_tree: SourceTree | None
+) -> Iterator[Issue]:
     now = record(raw, tree, transformers_tree)
     for text, lost in now.lost.items():
         yield Issue("lost", text, str(lost), place(recorded[text]) if text in recorded else "")
     for text, entry in now.record.items():
         old = recorded.get(text)
         if old is None:
-            yield Issue("unrecorded", text, "nothing is recorded for this citation; `dspark-lint contracts record` does", "", place(entry))
+            yield Issue(
+                "unrecorded",
+                text,
+                "nothing is recorded for this citation; `dspark-lint contracts record` does",
+                "",
+                place(entry),
+            )
         elif old["fingerprint"] != entry["fingerprint"]:
             name = parse_citation(text, {}).qualname or "the module"
-            yield Issue("changed", text, f"{name} is not the code that was read when the contract was written", f"{place(old)} {old['fingerprint']}", f"{place(entry)} {entry['fingerprint']}")
+            yield Issue(
+                "changed",
+                text,
+                f"{name} is not the code that was read when the contract was written",
+                f"{place(old)} {old['fingerprint']}",
+                f"{place(entry)} {entry['fingerprint']}",
+            )
         elif place(old) != place(entry):
-            yield Issue("moved", text, "the recorded line is out of date; `dspark-lint contracts record` brings it up to date", place(old), place(entry))
+            yield Issue(
+                "moved",
+                text,
+                "the recorded line is out of date; `dspark-lint contracts record` brings it up to date",
+                place(old),
+                place(entry),
+            )
     for text in sorted(set(recorded) - set(now.record) - set(now.lost) - set(now.unread)):
-        yield Issue("stale", text, "no clause of this release cites it; `dspark-lint contracts record` drops it", place(recorded[text]))
+        yield Issue(
+            "stale",
+            text,
+            "no clause of this release cites it; `dspark-lint contracts record` drops it",
+            place(recorded[text]),
+        )
 
 
 def _lists(raw: Mapping[str, Any], tree: SourceTree) -> Iterator[Issue]:
@@ -103,7 +141,11 @@ def _gap(gap: Gap) -> Issue:
         return Issue("lost", gap.key, f"the audit's definition {gap.definition} is not there", gap.where)
     if gap.kind == "default":
         stated = "no default: the key is required" if gap.contract is REQUIRED else repr(gap.contract)
-        message = f"{gap.definition} reads {gap.key} with default {gap.source!r} ({gap.where}), and the clause{of} says {stated}"
+        message = (
+            f"{gap.definition} reads {gap.key} with default {gap.source!r} ({gap.where}), and the clause{of} says "
+        )
+        message += stated
         return Issue("default", gap.key, message, stated, f"{gap.source!r} at {gap.where}")
-    message = f"{gap.definition} reads {gap.key} ({gap.where}), and no clause{of} names it; write one, or list it under audit.irrelevant with the reason"
+    message = f"{gap.definition} reads {gap.key} ({gap.where}), and no clause{of} names it"
+    message += "; write one, or list it under audit.irrelevant with the reason"
     return Issue("key", gap.key, message, "", gap.where)

@@ -124,6 +124,9 @@ def missing(ctx: Context) -> Iterator[Finding]:
         )
 
 
+_CONVERTED = {"to_int": "an integer, or what int() takes", "to_float": "a number, or what float() takes"}
+
+
 def mistyped(ctx: Context) -> Iterator[Finding]:
     """KEY002: a value of a type that the release refuses, and nulls where none may stand."""
     for trouble in ctx.binding.runtime.troubles:
@@ -136,7 +139,7 @@ def mistyped(ctx: Context) -> Iterator[Finding]:
     for trouble_kind in ("null", "mistyped"):
         for key in _broken(ctx, trouble_kind):
             accepted = key.clause.get("type", "")
-            expected = "an integer, or what int() takes" if accepted == "to_int" else (accepted if isinstance(accepted, str) else " or ".join(accepted))
+            expected = _CONVERTED.get(accepted, accepted) if isinstance(accepted, str) else " or ".join(accepted)
             yield finding(
                 ctx, "KEY002", {"effect": "refused", **{k: v for k, v in key.clause.items() if k in ("source", "effect")}},
                 f"{key_place(key)} is {show(key.raw)}, where vLLM {ctx.release} expects {expected}: {_says(key.clause, key, trouble_kind)}.",
