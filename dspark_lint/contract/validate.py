@@ -135,20 +135,21 @@ def _worded(error: jsonschema.ValidationError) -> Iterator[tuple[str, str]]:
     """Yield (member, message) of a schema error, in words about contracts."""
     schema: Any = error.schema
     stated: Any = error.validator_value
+    instance: Any = error.instance
     what = f" ({schema['description']})" if isinstance(schema, Mapping) and "description" in schema else ""
-    if error.validator == "additionalProperties" and isinstance(error.instance, dict):
+    if error.validator == "additionalProperties" and isinstance(instance, dict):
         known = list(schema.get("properties", {}))
-        for name in error.instance:
+        for name in instance:
             if str(name) not in known:
                 close = difflib.get_close_matches(str(name), known, n=1)
                 hint = f"did you mean {close[0]}?" if close else f"known here: {', '.join(sorted(known))}"
                 yield str(name), f"no such member; {hint}"
     elif error.validator == "required":
         for name in stated:
-            if name not in error.instance:  # type: ignore[operator]
+            if name not in instance:
                 yield "", f"needs a member {name}"
     elif error.validator == "enum":
-        yield "", f"is {error.instance!r}; one of {', '.join(str(v) for v in stated if v is not None)}"
+        yield "", f"is {instance!r}; one of {', '.join(str(v) for v in stated if v is not None)}"
     elif error.validator == "anyOf" and error.context:
         inner = max(error.context, key=lambda e: len(e.absolute_path))
         yield "", inner.message + what

@@ -67,7 +67,7 @@ def scaffold(
         work.additions,
         review,
         inherited=work.inherited,
-        cited=len(cited(previous)),
+        cited=work.cited,
     )
     return Scaffold(text, review, work.inherited)
 
@@ -101,6 +101,7 @@ class _Work:
         self.additions: dict[str, Any] = {}
         self.review: list[ReviewItem] = []
         self.inherited = 0
+        self.cited = 0
         self.places: dict[str, list[Path]] = {}
         for text, path in citations_in({k: v for k, v in previous.items() if k != "transformers"}):
             self.places.setdefault(text, []).append(path)
@@ -148,6 +149,7 @@ class _Work:
             citation = parse_citation(text, aliases)
             if citation.package != "vllm":
                 continue
+            self.cited += 1
             was = self.recorded.get(text, {})
             found = resolve(citation, self.tree)
             if isinstance(found, Lost) and (other := self._same_elsewhere(citation, found, was)) is not None:
