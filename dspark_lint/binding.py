@@ -230,7 +230,7 @@ class Binding:
             if (mode == "" and val.value is None) or (mode == "+" and not val.value):
                 continue
             return self._typed(name, clause, val)
-        first = steps[0] if steps else name
+        first = clause.get("place") or (steps[0] if steps else name)
         path = (first if isinstance(first, str) else first["path"]).rstrip("?+")
         pointer = self._place(path)
         if "default" in clause:

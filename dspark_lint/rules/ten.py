@@ -232,15 +232,19 @@ def _stray_groups(ctx: Context, rule: str, *, refused: bool) -> Iterator[Finding
     known = explained(ctx)
     excess = excess_layers(ctx)
     groups: dict[str, list[Stray]] = {}
+    past: list[Stray] = []
     for stray in ctx.inventory.strays:
         effect = stray.clause.get("effect")
         if stray.clause.get("then") == "ignored" or stray.clause.get("rule", rule) != rule or (effect == "refused") != refused:
             continue
-        if stray.disk in known.strays or (refused and excess and re.match(r"layers\.\d+\.", stray.canonical)):
+        if stray.disk in known.strays:
+            continue
+        if excess and re.match(r"layers\.\d+\.", stray.canonical):
+            past.append(stray)
             continue
         groups.setdefault(stray.key, []).append(stray)
-    if refused and excess:
-        yield _excess_finding(ctx, excess)
+    if past:
+        yield _excess_finding(ctx, rule, excess, past)
     for strays in groups.values():
         yield _stray_finding(ctx, rule, strays)
 
@@ -272,14 +276,15 @@ def excess_layers(ctx: Context) -> list[int]:
     return numbers if numbers and numbers == list(range(count, count + len(numbers))) else []
 
 
-def _excess_finding(ctx: Context, layers: list[int]) -> Finding:
-    strays = [s for s in ctx.inventory.strays if re.match(r"layers\.\d+\.", s.canonical)]
+def _excess_finding(ctx: Context, rule: str, layers: list[int], strays: list[Stray]) -> Finding:
     key = ctx.binding.keys["num_hidden_layers"]
     total = layers[-1] + 1
+    clause = strays[0].clause
+    outcome = "refuses the rest" if clause.get("effect") == "refused" else "throws the rest away"
     return finding(
-        ctx, "TEN002", strays[0].clause,
+        ctx, rule, {"effect": "advice", **clause},
         f"the files hold layers 0 to {layers[-1]}, but {key_place(key)} is {show(key.value)}"
-        + (f" ({key.says})" if key.says else "") + f"; vLLM {ctx.release} refuses the rest: {strays[0].clause.get('says', '')}.",
+        + (f" ({key.says})" if key.says else "") + f"; vLLM {ctx.release} {outcome}: {clause.get('says', '')}.",
         file=config_file(ctx), pointer=key.pointer, tensor=strays[0].disk, expected=f"num_hidden_layers {total}", found=show(key.value),
         count=len(strays), fix=f'"num_hidden_layers": {total}',
     )
