@@ -251,6 +251,9 @@ class Binding:
         first, *rest = path.split(".")
         base = ""
         if self.dialect == "speculators" and self.mapping:
+            members = self.mapping.get("set", {}).get(first, {}).get("members", {})
+            if len(rest) == 1 and rest[0] in members:
+                return "/" + rc.escape(members[rest[0]]["from"])  # the reader puts the dictionary together itself
             copied = {*self.mapping.get("copy", ()), *self.mapping.get("copy_if_set", ()), *self.mapping.get("set", {}), *self.mapping.get("required", {})}
             if first not in copied:
                 base = "/" + rc.escape(self.contract["dialects"]["speculators"]["base"])

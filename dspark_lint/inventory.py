@@ -78,6 +78,8 @@ class Inventory:
         self.strays: list[Stray] = []
         self.untold: list[str] = []
         """Names that no clause speaks of."""
+        self._unsettled: list[re.Pattern[str]] = []
+        """Names of a pattern whose loop has no known end: neither expected nor out of place."""
         self.fused_found: tuple[str, ...] = ()
         """Canonical names of fused tensors on disk that stand for their parts."""
 
@@ -137,6 +139,8 @@ class Inventory:
                 self._add(pattern, pattern, clause, {})
             elif all(counts[v] is not UNKNOWN for v in inside):
                 self._add_loop(pattern, clause, inside, counts)
+            else:
+                self._unsettled.append(re.compile(re.sub(r"\\{\w+\\}", r"\\d+", re.escape(pattern))))
 
     def _add_loop(self, pattern: str, clause: Mapping[str, Any], inside: list[str], counts: Mapping[str, int]) -> None:
         """Add every tensor of a pattern; condition and shape are evaluated once where no loop variable is in them."""
@@ -211,7 +215,7 @@ class Inventory:
         clauses = ordered(self.binding.family.get("names", {}))
         tests = [(key, clause, _name_test(clause)) for key, clause in clauses]
         for canonical, disk in self.disk_of.items():
-            if canonical in accounted:
+            if canonical in accounted or any(p.fullmatch(canonical) for p in self._unsettled):
                 continue
             for key, clause, test in tests:
                 if not test(disk, canonical, modules):

@@ -84,10 +84,13 @@ def _says(clause: Mapping[str, Any], key: Key, trouble: str) -> str:
 
 
 def _broken(ctx: Context, trouble: str) -> Iterator[Key]:
-    """Yield the broken keys of the family, each place once."""
+    """Yield the broken keys of the family, each place once, and not what stands inside a broken one."""
     seen: set[str] = set()
     reported = {t.pointer for t in ctx.binding.runtime.troubles}
+    outer = tuple(key.pointer + "/" for key in ctx.binding.keys.values() if key.trouble)
     for key in ctx.binding.keys.values():
+        if key.pointer.startswith(outer):
+            continue
         if key.trouble == trouble and key.pointer not in seen and key.pointer not in reported:
             seen.add(key.pointer)
             yield key

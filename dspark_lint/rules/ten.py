@@ -114,6 +114,8 @@ def renames(ctx: Context) -> list[Rename]:
 def _likeness(wanted: str, found: str) -> float:
     if re.findall(r"\.(\d+)\.", wanted) != re.findall(r"\.(\d+)\.", found):
         return 0.0
+    if found.startswith(wanted + ".") or wanted.startswith(found + "."):
+        return 0.9  # a bare parameter exported as a module's, or the other way round
     tail = found.rpartition(".")[2] == wanted.rpartition(".")[2]
     core_w, core_f = wanted.rpartition(".")[0] or wanted, found.rpartition(".")[0] or found
     return difflib.SequenceMatcher(None, core_w, core_f).ratio() + (0.05 if tail else -0.2)
