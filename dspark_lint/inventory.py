@@ -132,7 +132,7 @@ class Inventory:
         counts: dict[str, Any] = {}
         for var, text in loops.items():
             count = evaluate(text, self.binding)
-            counts[var] = count if isinstance(count, int) and 0 <= count <= MOST_LAYERS else UNKNOWN
+            counts[var] = max(count, 0) if isinstance(count, int) and count <= MOST_LAYERS else UNKNOWN
         for pattern, clause in self.binding.family.get("tensors", {}).items():
             inside = [v for v in loops if "{" + v + "}" in pattern]
             if not inside:
