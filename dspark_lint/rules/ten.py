@@ -11,18 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dspark_lint.contract.expr import UNKNOWN, evaluate, names_in
 from dspark_lint.rules.base import Context, Rule, config_file, finding, in_contract, key_place, plural, show
+from dspark_lint.rules.renamed import Rename, renames, substitution
 
 
 if TYPE_CHECKING:
     from dspark_lint.finding import Finding
     from dspark_lint.inventory import Expected, Mismatch, Stray
-
-
-class Rename(NamedTuple):
-    """A missing tensor and the stray that is most likely it under another name."""
-
-    expected: Expected
-    stray: Stray
 
 
 def _outcome(ctx: Context, exp: Expected) -> Mapping[str, Any]:
@@ -87,38 +81,6 @@ def layer_shift(ctx: Context) -> int | None:
         if moved & wanted and not {n for n in wanted if n.startswith("layers.")} - moved:
             return shift
     return None
-
-
-def renames(ctx: Context) -> list[Rename]:
-    """Pair missing tensors with strays of the same shape and a similar name."""
-    pairs: list[Rename] = []
-    taken: set[str] = set()
-    strays = [s for s in ctx.inventory.strays if s.clause.get("effect") == "refused" or s.clause.get("then") == "dropped"]
-    for exp in ctx.inventory.missing:
-        best: tuple[float, Stray] | None = None
-        for stray in strays:
-            if stray.disk in taken:
-                continue
-            shape = ctx.inventory.tensors[stray.disk][1]["shape"]
-            if exp.shape is None or len(shape) != len(exp.shape) or any(w is not UNKNOWN and w != h for w, h in zip(exp.shape, shape, strict=True)):
-                continue
-            score = _likeness(exp.name, stray.canonical)
-            if score >= 0.55 and (best is None or score > best[0]):
-                best = (score, stray)
-        if best is not None:
-            taken.add(best[1].disk)
-            pairs.append(Rename(exp, best[1]))
-    return pairs
-
-
-def _likeness(wanted: str, found: str) -> float:
-    if re.findall(r"\.(\d+)\.", wanted) != re.findall(r"\.(\d+)\.", found):
-        return 0.0
-    if found.startswith(wanted + ".") or wanted.startswith(found + "."):
-        return 0.9  # a bare parameter exported as a module's, or the other way round
-    tail = found.rpartition(".")[2] == wanted.rpartition(".")[2]
-    core_w, core_f = wanted.rpartition(".")[0] or wanted, found.rpartition(".")[0] or found
-    return difflib.SequenceMatcher(None, core_w, core_f).ratio() + (0.05 if tail else -0.2)
 
 
 class _Explained(NamedTuple):
@@ -292,12 +254,12 @@ def _excess_finding(ctx: Context, rule: str, layers: list[int], strays: list[Str
     )
 
 
-def _unplaced(ctx: Context, strays: list[Stray]) -> Mapping[str, Any]:
+def _unplaced(ctx: Context, strays: list[Stray], missing: list[Expected] | None = None) -> Mapping[str, Any]:
     """Return what becomes of names without a place: the loader's own refusal, else what their absence leads to."""
     refusal = next((s.clause for s in strays if s.clause.get("effect") == "refused"), None)
     if refusal is not None:
         return refusal
-    missed = [e for e in ctx.inventory.missing if _outcome(ctx, e)]
+    missed = [e for e in (missing or ctx.inventory.missing) if _outcome(ctx, e)]
     return _worst(ctx, missed) if missed else {"effect": "refused", **strays[0].clause}
 
 
@@ -328,16 +290,36 @@ def misnamed(ctx: Context) -> Iterator[Finding]:
         return
     groups: dict[tuple[str, str], list[Rename]] = {}
     for pair in renames(ctx):
+        groups.setdefault(substitution(pair), []).append(pair)
+    for (wanted, there), pairs in groups.items():
+        if wanted and there and len({pair.expected.pattern for pair in pairs}) > 1:
+            yield _renamed_module(ctx, wanted, there, pairs)
+        else:
+            yield from _renamed_tensors(ctx, pairs)
+
+
+def _renamed_module(ctx: Context, wanted: str, there: str, pairs: list[Rename]) -> Finding:
+    clause = _unplaced(ctx, [pair.stray for pair in pairs], [pair.expected for pair in pairs])
+    first = pairs[0]
+    return finding(
+        ctx, "TEN003", clause,
+        f"{len(pairs)} tensors are called {there} where vLLM {ctx.release} expects {wanted} ({first.stray.disk} for {first.expected.name}): {clause.get('says', '')}.",
+        file=_file_of(ctx, first.stray.disk), tensor=first.stray.disk, expected=wanted, found=there, count=len(pairs),
+        fix=f"rename {there} to {wanted} in every tensor name",
+    )
+
+
+def _renamed_tensors(ctx: Context, pairs: list[Rename]) -> Iterator[Finding]:
+    groups: dict[tuple[str, str], list[Rename]] = {}
+    for pair in pairs:
         generic = re.sub(r"\d+", "{i}", pair.stray.canonical, count=1) if "{i}" in pair.expected.pattern else pair.stray.canonical
         groups.setdefault((pair.expected.pattern, generic), []).append(pair)
-    for (pattern, generic), pairs in groups.items():
-        clause = pairs[0].stray.clause
-        if clause.get("effect") != "refused":
-            clause = {**_outcome(ctx, pairs[0].expected)}
+    for (pattern, generic), same in groups.items():
+        clause = _unplaced(ctx, [pair.stray for pair in same], [pair.expected for pair in same])
         yield finding(
             ctx, "TEN003", clause,
             f"{generic} has no place in the model that vLLM {ctx.release} builds, while {pattern} of the same shape is missing: {clause.get('says', '')}.",
-            file=_file_of(ctx, pairs[0].stray.disk), tensor=pairs[0].stray.disk, expected=pattern, found=generic, count=len(pairs),
+            file=_file_of(ctx, same[0].stray.disk), tensor=same[0].stray.disk, expected=pattern, found=generic, count=len(same),
             fix=f"rename {generic} to {pattern}",
         )
 
@@ -462,6 +444,9 @@ def misshapen(ctx: Context) -> Iterator[Finding]:
     for mismatch in ctx.inventory.mismatches:
         if mismatch.disk not in told:
             groups.setdefault((mismatch.expected.pattern, mismatch.cut, mismatch.found), []).append(mismatch)
+    if len(groups) > 8:
+        yield _many_mismatches(ctx, [m for group in groups.values() for m in group])
+        return
     for (pattern, cut, found), group in groups.items():
         clause = _loader_clause(ctx, group[0])
         shape = group[0].expected.shape
@@ -475,6 +460,18 @@ def misshapen(ctx: Context) -> Iterator[Finding]:
             effect="silent" if cut else "refused", file=_file_of(ctx, group[0].disk), tensor=group[0].disk if len(group) == 1 else pattern,
             expected=_dims(shape), found=_dims(found), count=len(group), fix=_made_of(ctx, group[0]),
         )
+
+
+def _many_mismatches(ctx: Context, mismatches: list[Mismatch]) -> Finding:
+    worst = next((m for m in mismatches if not m.cut), mismatches[0])
+    sample = ", ".join(f"{m.disk} is {_dims(m.found)} and not {_dims(m.expected.shape)}" for m in mismatches[:3])
+    outcome = "cuts them to size without a word" if worst.cut else "refuses them"
+    return finding(
+        ctx, "TEN004", _loader_clause(ctx, worst),
+        f"{len(mismatches)} tensors have other sizes than the configuration gives them ({sample}, …); vLLM {ctx.release} {outcome}.",
+        effect="silent" if worst.cut else "refused", file=_file_of(ctx, worst.disk), tensor=worst.disk, expected=_dims(worst.expected.shape),
+        found=_dims(worst.found), count=len(mismatches), fix=_made_of(ctx, worst),
+    )
 
 
 def _made_of(ctx: Context, mismatch: Mismatch) -> str:

@@ -110,6 +110,7 @@ def convolutions() -> list[Change]:
         ([drop("norm.weight")], [("TEN001", "silent", "norm.weight")]),
         ([rename("^", "model.")], []),
         ([rename("^", "model.model.")], [("TEN003", "refused", "model.model.fc.weight")]),
+        ([rename(r"^lilicorr\.", "correlator.")], [("TEN003", "refused", "correlator.token_proj.weight")]),
         ([add("lilicorr.layers.0.attn_norm.bias", 32)], [("TEN005", "advice", "lilicorr.layers.0.attn_norm.bias")]),
         ([add("lilicorr.gate", 32)], [("TEN002", "refused", "lilicorr.gate")]),
         ([shape("lilicorr.feature_mlp.up_proj.weight", 64, 5)], [
@@ -122,7 +123,7 @@ def convolutions() -> list[Change]:
     ],
     ids=[
         "two layers", "one of them partly", "a layer too many", "no layers", "convolutions", "one of them missing",
-        "the correlator is covered", "the backbone is not", "one prefix", "two prefixes", "a bias", "unknown",
+        "the correlator is covered", "the backbone is not", "one prefix", "two prefixes", "another head", "a bias", "unknown",
         "too many rows", "too many columns", "another rank",
     ],
 )  # fmt: skip
