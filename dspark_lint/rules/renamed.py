@@ -1,0 +1,87 @@
+"""Missing tensors and strays that are the same under another name."""
+
+from __future__ import annotations
+
+import difflib
+import re
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dspark_lint.contract.expr import UNKNOWN
+
+
+if TYPE_CHECKING:
+    from dspark_lint.inventory import Expected, Stray
+    from dspark_lint.rules.base import Context
+
+
+class Rename(NamedTuple):
+    """A missing tensor and the stray that is most likely it under another name."""
+
+    expected: Expected
+    stray: Stray
+
+
+#: Two names less alike than this are two things.
+ALIKE = 0.55
+
+
+def renames(ctx: Context) -> list[Rename]:
+    """Pair missing tensors with strays of the same shape and a similar name.
+
+    A module renamed in several tensors is looked for in the others too, however little alike their names are.
+    """
+    pairs: list[Rename] = []
+    strays = {
+        s.canonical: s
+        for s in ctx.inventory.strays
+        if s.clause.get("effect") == "refused" or s.clause.get("then") == "dropped"
+    }
+    for exp in ctx.inventory.missing:
+        scored = [(likeness(exp.name, s.canonical), s) for s in strays.values() if _fits(ctx, exp, s)]
+        best = max((pair for pair in scored if pair[0] >= ALIKE), key=lambda pair: pair[0], default=None)
+        if best is not None:
+            pairs.append(Rename(exp, strays.pop(best[1].canonical)))
+    found = Counter(substitution(pair) for pair in pairs)
+    often = [(wanted, there) for (wanted, there), number in found.items() if number > 1 and wanted and there]
+    paired = {pair.expected.name for pair in pairs}
+    for exp in ctx.inventory.missing:
+        for wanted, there in often if exp.name not in paired else ():
+            stray = strays.get(_substituted(exp.name, wanted, there))
+            if stray is not None and _fits(ctx, exp, stray):
+                pairs.append(Rename(exp, strays.pop(stray.canonical)))
+                break
+    return pairs
+
+
+def _fits(ctx: Context, exp: Expected, stray: Stray) -> bool:
+    shape: Any = ctx.inventory.tensors[stray.disk][1]["shape"]
+    if exp.shape is None or len(shape) != len(exp.shape):
+        return False
+    return all(want is UNKNOWN or want == have for want, have in zip(exp.shape, shape, strict=True))
+
+
+def likeness(wanted: str, found: str) -> float:
+    """Return how alike two tensor names are, about 0 to 1; other layer numbers make them unlike."""
+    if re.findall(r"\.(\d+)\.", wanted) != re.findall(r"\.(\d+)\.", found):
+        return 0.0
+    if found.startswith(wanted + ".") or wanted.startswith(found + "."):
+        return 0.9  # a bare parameter exported as a module's, or the other way round
+    tail = found.rpartition(".")[2] == wanted.rpartition(".")[2]
+    core_w, core_f = wanted.rpartition(".")[0] or wanted, found.rpartition(".")[0] or found
+    return difflib.SequenceMatcher(None, core_w, core_f).ratio() + (0.05 if tail else -0.2)
+
+
+def substitution(pair: Rename) -> tuple[str, str]:
+    """Return the parts in which the two names differ: (``attention_conv``, ``attn_conv``)."""
+    wanted, found = pair.expected.name.split("."), pair.stray.canonical.split(".")
+    while wanted and found and wanted[0] == found[0]:
+        wanted, found = wanted[1:], found[1:]
+    while wanted and found and wanted[-1] == found[-1]:
+        wanted, found = wanted[:-1], found[:-1]
+    return ".".join(wanted), ".".join(found)
+
+
+def _substituted(name: str, wanted: str, there: str) -> str:
+    return re.sub(rf"(?<![^.]){re.escape(wanted)}(?![^.])", lambda _m: there, name, count=1)
