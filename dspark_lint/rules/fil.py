@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dspark_lint.rules.base import Context, Rule, config_file, finding, plural
@@ -20,8 +20,9 @@ AMBIGUOUS = frozenset({"duplicate-key", "nan-literal"})
 
 
 def _from_problem(ctx: Context, rule: str, problem: Problem, clause: Mapping[str, Any], consequence: str, *, fix: str | None = None) -> Finding:
+    told = problem.detail if problem.file in problem.detail else f"{problem.file}: {problem.detail}"
     return finding(
-        ctx, rule, clause, f"{problem.file}: {problem.detail}; {consequence}.",
+        ctx, rule, clause, f"{told}; {consequence}.",
         file=problem.file, pointer=problem.pointer, tensor=problem.tensor, expected=problem.expected, found=problem.found, fix=fix,
     )
 
@@ -32,7 +33,18 @@ _FIXES = {
     "zip-or-pickle": "convert the weights to safetensors; this is a pickle or zip under another name",
     "bom": "write the file without a byte order mark",
     "truncated-data": "copy the file again; its end is missing",
+    "duplicate-key": "write the key once",
+    "nan-literal": "write a finite number, or leave the key out",
 }
+
+
+def _then(ctx: Context, clause: Mapping[str, Any]) -> str:
+    return f"vLLM {ctx.release}: {clause['says']}"
+
+
+def _named(names: Sequence[str], noun: str) -> str:
+    """Return ``1 tensor (a)``, ``2 tensors (a, …)``, with the verb left to the caller."""
+    return f"{plural(len(names), noun)} ({names[0]}{', …' if len(names) > 1 else ''})"
 
 
 def config_unusable(ctx: Context) -> Iterator[Finding]:
@@ -40,11 +52,11 @@ def config_unusable(ctx: Context) -> Iterator[Finding]:
     clause = ctx.contract["files"]["config_unusable"]
     for problem in ctx.checkpoint.config.problems:
         if problem.fatal:
-            yield _from_problem(ctx, "FIL001", problem, clause, clause["says"], fix=_FIXES.get(problem.kind))
+            yield _from_problem(ctx, "FIL001", problem, clause, _then(ctx, clause), fix=_FIXES.get(problem.kind))
             return
     if ctx.checkpoint.config.exists and not isinstance(ctx.checkpoint.config.value, dict):
         yield finding(
-            ctx, "FIL001", clause, f"{config_file(ctx)} is a JSON {type(ctx.checkpoint.config.value).__name__}, not an object; {clause['says']}.",
+            ctx, "FIL001", clause, f"{config_file(ctx)} is a JSON {type(ctx.checkpoint.config.value).__name__}, not an object; {_then(ctx, clause)}.",
             file=config_file(ctx), pointer="", expected="a JSON object", found=type(ctx.checkpoint.config.value).__name__,
         )
 
@@ -56,8 +68,8 @@ def ambiguous_json(ctx: Context) -> Iterator[Finding]:
         for problem in document.problems:
             if not problem.fatal:
                 clause = {"effect": "advice", "severity": "warning", "source": ctx.contract["files"]["config_unusable"].get("source")}
-                told = "the last one counts and the others are lost" if problem.kind == "duplicate-key" else "Python's reader takes it, others refuse it"
-                yield _from_problem(ctx, "FIL002", problem, clause, told)
+                told = f"vLLM {ctx.release} reads that one, and readers that keep the first see another value" if problem.kind == "duplicate-key" else f"Python's reader, and with it vLLM {ctx.release}, takes it; others refuse the file"
+                yield _from_problem(ctx, "FIL002", problem, clause, told, fix=_FIXES.get(problem.kind))
 
 
 def header_broken(ctx: Context) -> Iterator[Finding]:
@@ -66,7 +78,7 @@ def header_broken(ctx: Context) -> Iterator[Finding]:
     for header in ctx.selection.headers:
         for problem in header.problems:
             if problem.fatal and problem.kind not in NOT_WEIGHTS:
-                yield _from_problem(ctx, "FIL003", problem, clause, clause["says"], fix=_FIXES.get(problem.kind))
+                yield _from_problem(ctx, "FIL003", problem, clause, _then(ctx, clause), fix=_FIXES.get(problem.kind))
                 break
 
 
@@ -76,7 +88,7 @@ def not_weights(ctx: Context) -> Iterator[Finding]:
     for header in ctx.selection.headers:
         for problem in header.problems:
             if problem.fatal and problem.kind in NOT_WEIGHTS:
-                yield _from_problem(ctx, "FIL004", problem, clause, clause["says"], fix=_FIXES.get(problem.kind))
+                yield _from_problem(ctx, "FIL004", problem, clause, _then(ctx, clause), fix=_FIXES.get(problem.kind))
                 break
 
 
@@ -100,12 +112,17 @@ def _index_fatal(ctx: Context) -> bool:
 def missing_shard(ctx: Context) -> Iterator[Finding]:
     """FIL006: the index names a file that is not there."""
     selection = ctx.selection
-    if selection.missing and selection.index is not None:
-        clause = ctx.contract["files"]["index"]["missing_shard"]
-        listed = ", ".join(selection.missing[:4])
+    if selection.index is None:
+        return
+    listed_files = selection.index.value["weight_map"] if selection.missing else {}
+    outside = {listed_files.get(p.tensor) for p in selection.index.problems if p.kind == "index-escapes"}
+    missing = [name for name in selection.missing if name not in outside]
+    clause = ctx.contract["files"]["index"]["missing_shard"]
+    if missing and (selection.files or clause["effect"] == "refused"):
+        listed = ", ".join(missing[:4])
         yield finding(
-            ctx, "FIL006", clause, f"{selection.index.file} names {plural(len(selection.missing), 'file')} that {'is' if len(selection.missing) == 1 else 'are'} not there ({listed}); vLLM {ctx.release}: {clause['says']}.",
-            file=selection.index.file, pointer="/weight_map", expected=selection.missing[0], found="no such file", count=len(selection.missing),
+            ctx, "FIL006", clause, f"{selection.index.file} names {plural(len(missing), 'file')} that {'is' if len(missing) == 1 else 'are'} not there ({listed}); vLLM {ctx.release}: {clause['says']}.",
+            file=selection.index.file, pointer="/weight_map", expected=missing[0], found="no such file", count=len(missing),
             fix="copy the missing shards, or write the index anew",
         )
 
@@ -121,11 +138,12 @@ def unlisted_shard(ctx: Context) -> Iterator[Finding]:
     for name in selection.unlisted:
         lost += [t for t in ctx.checkpoint.header(name).tensors if t not in known]
     listed = ", ".join(selection.unlisted[:4])
-    severity = "warning"
-    hurt = f"; {plural(len(lost), 'tensor')} stand only there, {lost[0]} first" if lost else "; everything in it also stands in a listed file"
+    one = len(selection.unlisted) == 1
+    hurt = f"; {plural(len(lost), 'tensor')} {'stands' if len(lost) == 1 else 'stand'} only there, {lost[0]} first" if lost else f"; everything in {'it' if one else 'them'} also stands in a listed file"
+    needed = ctx.have("weights") and any(e.name in lost for e in ctx.inventory.missing)
     yield finding(
-        ctx, "FIL007", {**clause, "effect": "silent" if lost else "advice", "severity": severity},
-        f"{listed} {'is' if len(selection.unlisted) == 1 else 'are'} not named by {selection.index.file}{hurt}; vLLM {ctx.release}: {clause['says']}.",
+        ctx, "FIL007", {**clause, "effect": "silent" if lost else "advice", "severity": "error" if needed else "warning"},
+        f"{listed} {'is' if one else 'are'} not named by {selection.index.file}{hurt}; vLLM {ctx.release}: {clause['says']}.",
         file=selection.unlisted[0], expected=f"an entry in {selection.index.file}", found="none", count=len(selection.unlisted),
         fix="write the index anew, or delete the stray file",
     )
@@ -145,18 +163,19 @@ def index_disagrees(ctx: Context) -> Iterator[Finding]:
     moved = [n for n in wrong if n in tensors]
     unnamed = [n for n, (f, _) in tensors.items() if n not in listed and f in held]
     clause = {"effect": "advice", "source": ctx.contract["files"]["duplicate"].get("source")}
+    loose = f"vLLM {ctx.release} reads listed files whole, other loaders follow the index"
     if absent and not missing:
-        yield _index_finding(ctx, clause, absent, "are named by the index and stand in no file", "info")
+        yield _index_finding(ctx, clause, absent, "named by the index, but in no file", f"vLLM {ctx.release} never asks for them, other loaders do")
     if moved:
-        yield _index_finding(ctx, clause, moved, "stand in another file than the index says; this loader reads listed files whole, others follow the index", "info")
+        yield _index_finding(ctx, clause, moved, "in another file than the index says", loose)
     if unnamed:
-        yield _index_finding(ctx, clause, unnamed, "are not in the index; this loader reads listed files whole, others follow the index", "info")
+        yield _index_finding(ctx, clause, unnamed, "in a listed file, but not in the index", loose)
 
 
-def _index_finding(ctx: Context, clause: Mapping[str, Any], names: list[str], told: str, severity: str) -> Finding:
+def _index_finding(ctx: Context, clause: Mapping[str, Any], names: list[str], told: str, then: str) -> Finding:
     assert ctx.selection.index is not None
     return finding(
-        ctx, "FIL008", {**clause, "severity": severity}, f"{plural(len(names), 'tensor')} ({names[0]}, …) {told}.",
+        ctx, "FIL008", {**clause, "severity": "info"}, f"{_named(names, 'tensor')} {'is' if len(names) == 1 else 'are'} {told}; {then}.",
         file=ctx.selection.index.file, pointer="/weight_map", tensor=names[0], count=len(names), fix="write the index anew from the headers",
     )
 
@@ -170,7 +189,7 @@ def duplicate_tensor(ctx: Context) -> Iterator[Finding]:
         stale = sorted({f for fs in twice.values() for f in fs})
         yield finding(
             ctx, "FIL009", {**clause, "effect": "silent", "severity": "error" if ctx.selection.index else "warning"},
-            f"{plural(len(twice), 'tensor name')} ({name}, …) stand in more than one of {', '.join(stale[:4])}; vLLM {ctx.release}: {clause['says']}.",
+            f"{_named(list(twice), 'tensor name')} {'stands' if len(twice) == 1 else 'stand'} in more than one of {', '.join(stale[:4])}; vLLM {ctx.release}: {clause['says']}.",
             file=files[-1], tensor=name, expected="one file", found=", ".join(files), count=len(twice), fix="delete the stale file",
         )
 
@@ -180,12 +199,14 @@ def index_unusable(ctx: Context) -> Iterator[Finding]:
     index = ctx.selection.index
     if index is None:
         return
-    clause = ctx.contract["files"]["index"]["unusable"]
+    clauses = ctx.contract["files"]["index"]
     for problem in index.problems:
         if problem.fatal or problem.kind.startswith("index-"):
             if problem.kind == "index-empty":
                 continue
-            yield _from_problem(ctx, "FIL010", problem, clause, clause["says"])
+            # no file outside the directory is ever among those that were found in it
+            clause = clauses["missing_shard" if problem.kind == "index-escapes" else "unusable"]
+            yield _from_problem(ctx, "FIL010", problem, clause, _then(ctx, clause), fix="write the index anew from the headers")
             return
 
 
@@ -207,7 +228,7 @@ def pickled(ctx: Context) -> Iterator[Finding]:
     if selection.reads == "pickle":
         yield finding(
             ctx, "FIL012", {**selection.clause, "effect": "advice", "severity": "warning"},
-            f"the weights are in {', '.join(selection.files[:3])}, a pickle that is never opened here: nothing about the tensors was checked.",
+            f"the weights that vLLM {ctx.release} would load are in {', '.join(selection.files[:3])}, a pickle, which is never opened here: nothing about the tensors was checked.",
             file=selection.files[0], expected="*.safetensors", found=selection.files[0], fix="convert the weights to safetensors",
         )
 

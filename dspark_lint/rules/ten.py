@@ -106,12 +106,25 @@ def explained(ctx: Context) -> _Explained:
     return _Explained({p.expected.name for p in pairs}, {p.stray.disk for p in pairs})
 
 
+def _absent(ctx: Context) -> list[Expected]:
+    """Return the missing tensors, without those of a file that FIL006 or FIL007 speaks of."""
+    selection = ctx.selection
+    if selection.index is None or not (selection.missing or selection.unlisted):
+        return ctx.inventory.missing
+    gone = set(selection.missing)
+    lost = {name for name, file in selection.index.value["weight_map"].items() if isinstance(file, str) and file in gone}
+    for file in selection.unlisted:
+        lost.update(ctx.checkpoint.header(file).tensors)
+    return [exp for exp in ctx.inventory.missing if exp.name not in lost]
+
+
 def missing(ctx: Context) -> Iterator[Finding]:
     """TEN001: a tensor that the loader has a place for is in no file it opens."""
     known = explained(ctx)
+    absent = _absent(ctx)
     groups: dict[tuple[str, str], list[Expected]] = {}
-    whole_layers = _whole_layers(ctx)
-    for exp in ctx.inventory.missing:
+    whole_layers = _whole_layers(ctx, absent)
+    for exp in absent:
         if exp.name in known.missing:
             continue
         outcome = exp.clause.get("absent")
@@ -137,14 +150,14 @@ def missing(ctx: Context) -> Iterator[Finding]:
         )
 
 
-def _whole_layers(ctx: Context) -> list[int]:
+def _whole_layers(ctx: Context, absent: list[Expected]) -> list[int]:
     """Return layers of which every tensor is missing, when others are there."""
     wanted: Counter[int] = Counter()
     gone: Counter[int] = Counter()
     for name, exp in ctx.inventory.expected.items():
         if (m := re.match(r"layers\.(\d+)\.", name)) and exp.certain and exp.clause.get("absent", "optional") != "optional":
             wanted[int(m.group(1))] += 1
-    for exp in ctx.inventory.missing:
+    for exp in absent:
         if m := re.match(r"layers\.(\d+)\.", exp.name):
             gone[int(m.group(1))] += 1
     whole = sorted(layer for layer, number in gone.items() if number == wanted[layer] and number > 1)
