@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from dspark_lint.contract.expr import evaluate
-from dspark_lint.rules.base import Context, Rule, config_file, fill, finding, in_contract, show
+from dspark_lint.rules.base import Context, Rule, as_json, config_file, fill, finding, in_contract
 
 
 if TYPE_CHECKING:
@@ -20,17 +20,37 @@ def _listed(names: Any) -> str:
 
 
 def _hint(ctx: Context) -> str | None:
-    """Return the architecture that this file most likely means, among those that load as they are written."""
+    """Return the architecture that this file most likely means; None when that is the one it has.
+
+    A name that the release does not know is taken for a misspelt one; of a name that it knows the content decides.
+    """
     known = {n: c for n, c in ctx.contract["architectures"].items() if c and c.get("family")}
-    for name in ctx.binding.written or ctx.binding.route.written:
-        close = difflib.get_close_matches(name, known, n=1, cutoff=0.75)
+    written = ctx.binding.written
+    for name in written:
+        close = difflib.get_close_matches(name, known, n=1, cutoff=0.75) if name not in known else []
         if close:
             return str(close[0])
     for name, clause in known.items():
         when = clause.get("hint_when")
         if when and evaluate(when, ctx.binding) is True:
-            return str(name)
+            return None if name in written else str(name)
     return None
+
+
+def _stands(ctx: Context) -> tuple[str, str]:
+    """Return what stands under ``architectures``: for a sentence, and in short."""
+    binding = ctx.binding
+    if binding.written:
+        return f"architectures {_listed(binding.written)}", _listed(binding.written)
+    raw = binding.config.get("architectures")
+    what = "missing" if raw is None else "empty" if raw == [] else f"{as_json(raw)}, no list of names"
+    filled = f" ({ctx.contract['missing_architectures']['says']}: {_listed(binding.route.written)})" if binding.route.written else ""
+    return f"architectures is {what}{filled}", "nothing" if raw is None else as_json(raw)
+
+
+def tells_architectures(ctx: Context) -> bool:
+    """Whether ARC001 or ARC002 speaks of ``architectures``, so that nobody else has to."""
+    return any(True for check in (unknown_architecture, rerouted) for _ in check(ctx))
 
 
 def unknown_architecture(ctx: Context) -> Iterator[Finding]:
@@ -41,15 +61,18 @@ def unknown_architecture(ctx: Context) -> Iterator[Finding]:
         return
     clause = ctx.contract["registry"]["unknown"]
     step = route.steps[-1] if route.steps else None
-    written = _listed(route.written)
+    stands, short = _stands(ctx)
     how = f" ({step['says']})" if step else ""
     resolved = f"; method {binding.method} makes it {_listed(route.resolved)}{how}" if route.resolved != route.written else ""
     hint = _hint(ctx)
     method = _method_that_loads(ctx)
     fix = f'serve it with method {method}' if method else (f'"architectures": ["{hint}"]' if hint else None)
+    known = "no architecture is left that" if binding.written else f"{stands}; no architecture is left that"
     yield finding(
-        ctx, "ARC001", clause, f"vLLM {ctx.release} knows no architecture {written}{resolved}: {clause['says']}.",
-        file=config_file(ctx), pointer="/architectures", expected=hint, found=_listed(route.resolved) if route.resolved else "nothing", fix=fix,
+        ctx, "ARC001", clause,
+        (f"vLLM {ctx.release} knows no architecture {short}" if binding.written else f"{stands}, and vLLM {ctx.release} does not know it as a draft") + f"{resolved}: {clause['says']}.",
+        file=config_file(ctx), pointer="/architectures", expected=hint or (f"method {method}" if method else None),
+        found=_listed(route.resolved) if route.resolved else "nothing", fix=fix,
     )
 
 
@@ -67,16 +90,18 @@ def _method_that_loads(ctx: Context) -> str | None:
 def rerouted(ctx: Context) -> Iterator[Finding]:
     """ARC002: the release rewrites the architecture and reaches a loader that the draft was not made for."""
     binding = ctx.binding
+    stands, short = _stands(ctx)
     for step in binding.route.steps:
         outcome = step.get("outcome")
         if not outcome or evaluate(str(outcome.get("unless", "false")), binding) is True:
             continue
         hint = _hint(ctx)
+        method = None if hint else _method_that_loads(ctx)
         yield finding(
             ctx, "ARC002", {"source": step.get("source"), **outcome},
-            f"architectures {_listed(binding.route.written)} under method {binding.method}: {fill(outcome['says'], binding)}.",
-            file=config_file(ctx), pointer="/architectures", expected=hint, found=_listed(binding.route.written),
-            fix=f'"architectures": ["{hint}"]' if hint else None,
+            f"{stands}; under method {binding.method} {fill(outcome['says'], binding)}.",
+            file=config_file(ctx), pointer="/architectures", expected=hint or (f"method {method}" if method else None), found=short,
+            fix=f'"architectures": ["{hint}"]' if hint else (f"serve it with method {method}" if method else None),
         )
         return
 
@@ -154,7 +179,7 @@ def unknown_format(ctx: Context) -> Iterator[Finding]:
     """ARC007: a model_type or speculators_model_type that has no reader."""
     for trouble in ctx.binding.runtime.troubles:
         if trouble.kind in ("missing_model_type", "unknown_model_type", "unknown_selector"):
-            stands = "missing" if trouble.found is None else show(trouble.found)
+            stands = "missing" if trouble.found is None else as_json(trouble.found)
             yield finding(
                 ctx, "ARC007", trouble.clause, f"{trouble.key} is {stands}, where vLLM {ctx.release} expects {trouble.expected}: {trouble.clause.get('says', '')}.",
                 file=config_file(ctx), pointer=trouble.pointer, expected=trouble.expected, found=stands,
@@ -167,15 +192,15 @@ def serve_flags(ctx: Context) -> Iterator[Finding]:
     clause = ctx.contract["serve"]["num_speculative_tokens"]
     tokens = serve.get("num_speculative_tokens")
     if "num_speculative_tokens" in serve and (not isinstance(tokens, int) or isinstance(tokens, bool) or tokens <= 0):
-        yield finding(ctx, "ARC008", clause, f"num_speculative_tokens is {show(tokens)}: {clause['says']}.", expected="a positive integer", found=show(tokens))
+        yield finding(ctx, "ARC008", clause, f"num_speculative_tokens is {as_json(tokens)}: {clause['says']}.", expected="a positive integer", found=as_json(tokens))
     fields = ctx.contract["serve"].get("fields")
     for field in serve if fields and serve["given"] else ():
         if field not in fields and field != "given":
             clause = ctx.contract["serve"]["unknown_field"]
-            yield finding(ctx, "ARC008", clause, f"the speculative config has a field {show(field)} that vLLM {ctx.release} does not know: {clause['says']}.", expected="a field of SpeculativeConfig", found=show(field))
+            yield finding(ctx, "ARC008", clause, f"the speculative config has a field {as_json(field)} that vLLM {ctx.release} does not know: {clause['says']}.", expected="a field of SpeculativeConfig", found=as_json(field))
     if serve["given"] and ctx.binding.method not in ctx.contract["methods"]["known"]:
         clause = ctx.contract["methods"]["unsupported"]
-        yield finding(ctx, "ARC008", clause, f"method {show(ctx.binding.method)} is not one that vLLM {ctx.release} has: {clause['says']}.", expected=", ".join(ctx.contract["methods"]["known"]), found=show(ctx.binding.method))
+        yield finding(ctx, "ARC008", clause, f"method {as_json(ctx.binding.method)} is not one that vLLM {ctx.release} has: {clause['says']}.", expected=", ".join(ctx.contract["methods"]["known"]), found=as_json(ctx.binding.method))
 
 
 RULES = (

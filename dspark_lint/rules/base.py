@@ -84,8 +84,16 @@ class Rule(NamedTuple):
     """The same, as it should be."""
 
 
+def as_json(value: Any, limit: int = 120) -> str:
+    """Return a value as it stands in the file, clipped: a string in quotes, so that "4" is told from 4."""
+    if isinstance(value, str):
+        text = json.dumps(value, ensure_ascii=False)
+        return text if len(text) <= limit else f"{text[: limit - 2]}…\""
+    return show(value, limit)
+
+
 def show(value: Any, limit: int = 120) -> str:
-    """Return a value as it would stand in JSON, clipped."""
+    """Return a value as a word of a sentence, clipped: JSON, and a string without its quotes."""
     if value is UNKNOWN:
         return "(unknown)"
     if isinstance(value, str):
@@ -110,7 +118,8 @@ def fill(template: str, binding: Binding) -> str:
         inner, closing, rest = after.partition("}")
         if not closing:
             return "".join([*out, brace, inner])
-        out.append(show(evaluate(inner, binding)))
+        value = evaluate(inner, binding)
+        out.append(as_json(value) if inner.startswith("raw(") else show(value))
 
 
 _DEFAULT_SEVERITY: dict[str, Severity] = {"refused": "error", "silent": "error", "advice": "info"}

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dspark_lint.contract.expr import UNKNOWN, evaluate
-from dspark_lint.rules.base import Context, Rule, config_file, finding, in_contract, key_place, show
+from dspark_lint.rules.base import Context, Rule, as_json, config_file, finding, in_contract, key_place
 
 
 if TYPE_CHECKING:
@@ -49,13 +49,13 @@ def same_fact(ctx: Context) -> Iterator[Finding]:
         if key is not None and key.trouble:
             continue
         read = key_place(key) if key is not None and key.origin == "file" else None
-        said = ", ".join(f"{p} = {show(v)}" for p, v in stated)
+        said = ", ".join(f"{p} = {as_json(v)}" for p, v in stated)
         takes = f"takes {read}" if read else "reads none of them"
         other = next((p for p, v in stated if p != read and not _same(v, key.raw if key else None)), stated[-1][0])
         yield finding(
             ctx, "DRF001", {"effect": "silent", "severity": "warning", "source": key.clause.get("source") if key else None, **clause},
             f"{clause.get('title', name)} is written in {len(stated)} places that disagree ({said}); vLLM {ctx.release} {takes}.",
-            file=config_file(ctx), pointer="/" + other.replace(".", "/"), expected=f"one value, {show(key.raw)}" if key and read else "one value",
+            file=config_file(ctx), pointer="/" + other.replace(".", "/"), expected=f"one value, {as_json(key.raw)}" if key and read else "one value",
             found=said, fix="write the trained value in every place, or in the place that is read alone",
         )
 

@@ -20,7 +20,7 @@ AMBIGUOUS = frozenset({"duplicate-key", "nan-literal"})
 
 
 def _from_problem(ctx: Context, rule: str, problem: Problem, clause: Mapping[str, Any], consequence: str, *, fix: str | None = None) -> Finding:
-    told = problem.detail if problem.file in problem.detail else f"{problem.file}: {problem.detail}"
+    told = problem.detail if problem.file and problem.file in problem.detail else f"{problem.file}: {problem.detail}"
     return finding(
         ctx, rule, clause, f"{told}; {consequence}.",
         file=problem.file, pointer=problem.pointer, tensor=problem.tensor, expected=problem.expected, found=problem.found, fix=fix,

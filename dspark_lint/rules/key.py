@@ -8,15 +8,16 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dspark_lint.contract.expr import UNKNOWN, evaluate
+from dspark_lint.rules.arc import tells_architectures
 from dspark_lint.rules.base import (
     Context,
     Rule,
+    as_json,
     clause_findings,
     config_file,
     finding,
     in_contract,
     key_place,
-    show,
 )
 
 
@@ -99,7 +100,7 @@ def _broken(ctx: Context, trouble: str) -> Iterator[Key]:
 def _suggestion(ctx: Context, key: Key) -> str | None:
     text = key.clause.get("suggest")
     value = evaluate(text, ctx.binding) if text else None
-    return show(value) if value is not None and value is not UNKNOWN else None
+    return as_json(value) if value is not None and value is not UNKNOWN else None
 
 
 def missing(ctx: Context) -> Iterator[Finding]:
@@ -110,7 +111,7 @@ def missing(ctx: Context) -> Iterator[Finding]:
             yield finding(
                 ctx, "KEY001", trouble.clause,
                 f"{trouble.key} is missing, and vLLM {ctx.release} needs it: {trouble.clause.get('says', '')}.",
-                file=config_file(ctx), pointer=trouble.pointer, expected=trouble.key, found="nothing" if value is None else show(value),
+                file=config_file(ctx), pointer=trouble.pointer, expected=trouble.key, found="nothing" if value is None else as_json(value),
                 fix=f'add "{trouble.key}" to {config_file(ctx)}',
             )
     for key in _broken(ctx, "absent"):
@@ -134,10 +135,12 @@ def mistyped(ctx: Context) -> Iterator[Finding]:
     """KEY002: a value of a type that the release refuses, and nulls where none may stand."""
     for trouble in ctx.binding.runtime.troubles:
         if trouble.kind in ("mistyped", "unmappable"):
+            if trouble.key == "architectures" and tells_architectures(ctx):
+                continue
             yield finding(
                 ctx, "KEY002", {"effect": "refused", **trouble.clause},
-                f"{trouble.key} is {show(trouble.found)}, where vLLM {ctx.release} expects {trouble.expected}: {trouble.clause.get('says', 'reading it raises')}.",
-                file=config_file(ctx), pointer=trouble.pointer, expected=trouble.expected, found=show(trouble.found),
+                f"{trouble.key} is {as_json(trouble.found)}, where vLLM {ctx.release} expects {trouble.expected}: {trouble.clause.get('says', 'reading it raises')}.",
+                file=config_file(ctx), pointer=trouble.pointer, expected=trouble.expected, found=as_json(trouble.found),
             )
     for trouble_kind in ("null", "mistyped"):
         for key in _broken(ctx, trouble_kind):
@@ -145,8 +148,8 @@ def mistyped(ctx: Context) -> Iterator[Finding]:
             expected = _CONVERTED.get(accepted, accepted) if isinstance(accepted, str) else " or ".join(accepted)
             yield finding(
                 ctx, "KEY002", {"effect": "refused", **{k: v for k, v in key.clause.items() if k in ("source", "effect")}},
-                f"{key_place(key)} is {show(key.raw)}, where vLLM {ctx.release} expects {expected}: {_says(key.clause, key, trouble_kind)}.",
-                file=config_file(ctx), pointer=key.pointer, expected=expected, found=show(key.raw),
+                f"{key_place(key)} is {as_json(key.raw)}, where vLLM {ctx.release} expects {expected}: {_says(key.clause, key, trouble_kind)}.",
+                file=config_file(ctx), pointer=key.pointer, expected=expected, found=as_json(key.raw),
             )
 
 
@@ -168,14 +171,14 @@ def misplaced(ctx: Context) -> Iterator[Finding]:
             outcome = _says(key.clause, key, "absent")
             yield finding(
                 ctx, "KEY004", clause, f"{stands} is not read by vLLM {ctx.release}, which looks for {wanted}: {outcome}.",
-                file=config_file(ctx), pointer=pointer, expected=wanted, found=stands, fix=f'move it: "{wanted}": {show(value)}',
+                file=config_file(ctx), pointer=pointer, expected=wanted, found=stands, fix=f'move it: "{wanted}": {as_json(value)}',
             )
         else:
             yield finding(
                 ctx, "KEY004", {**key.clause, "effect": "silent", "severity": key.clause.get("misplaced_severity", "warning")},
-                f"{stands} is {show(value)}, but vLLM {ctx.release} looks for {wanted}, does not find it and takes {show(key.value)}.",
-                file=config_file(ctx), pointer=pointer, expected=f"{wanted}: {show(value)}", found=f"{stands}: {show(value)}",
-                fix=f'write "{wanted}": {show(value)}',
+                f"{stands} is {as_json(value)}, but vLLM {ctx.release} looks for {wanted}, does not find it and takes {as_json(key.value)}.",
+                file=config_file(ctx), pointer=pointer, expected=f"{wanted}: {as_json(value)}", found=f"{stands}: {as_json(value)}",
+                fix=f'write "{wanted}": {as_json(value)}',
             )
 
 
@@ -198,10 +201,10 @@ def misspelt(ctx: Context) -> Iterator[Finding]:
             if value == key.value:
                 continue
             clause = {**key.clause, "effect": "silent", "severity": "warning"}
-            outcome = f"it takes {show(key.value)} instead"
+            outcome = f"it takes {as_json(key.value)} instead"
         yield finding(
             ctx, "KEY005", clause, f"{stands} is read by nobody; vLLM {ctx.release} looks for {wanted}: {outcome}.",
-            file=config_file(ctx), pointer=pointer, expected=wanted, found=stands, fix=f'rename it: "{wanted}": {show(value)}',
+            file=config_file(ctx), pointer=pointer, expected=wanted, found=stands, fix=f'rename it: "{wanted}": {as_json(value)}',
         )
 
 
