@@ -11,7 +11,7 @@ from dspark_lint.binding import Binding
 from dspark_lint.finding import SEVERITIES, Finding, Result
 from dspark_lint.inventory import Inventory
 from dspark_lint.rules import REGISTRY, Rule
-from dspark_lint.rules.base import Context, clause_findings
+from dspark_lint.rules.base import Context, clause_findings, fill
 from dspark_lint.selection import Selection, select
 
 
@@ -45,9 +45,17 @@ def judge(
             contract, config, path=str(checkpoint.root), serve=serve, target=target, tensors=selection.tensors
         )
         ctx._binding = binding  # noqa: SLF001 - see above
+        if _states_quantization(checkpoint, contract):
+            from dspark_lint.quant.statement import statement_of  # noqa: PLC0415 - most drafts are not quantized
+
+            ctx.statement = statement_of(checkpoint, contract, binding)
         if binding.family and _weights_readable(selection):
             inventory = Inventory(binding, selection.tensors)
             binding.inventory = inventory
+            if "only" not in binding.family and (ctx.statement is not None or _keeps_packed(selection, contract)):
+                from dspark_lint.quant.fit import Fit  # noqa: PLC0415 - see above
+
+                inventory.fit = Fit(binding, ctx.statement)
             inventory.compare()
             ctx._inventory = inventory  # noqa: SLF001 - see above
     findings, checked, unchecked = _run(ctx)
@@ -65,7 +73,7 @@ def judge(
         notes=_notes(binding),
         architecture=binding.route.architecture or (binding.route.resolved[0] if binding.route.resolved else None) if binding else None,
         method=binding.method if binding else None,
-        judged=bool(binding is None or (binding.family and not _quantized(ctx)) or any(f.effect == "refused" for f in findings)),
+        judged=bool(binding is None or (binding.family and not _unfit(ctx)) or any(f.effect == "refused" for f in findings)),
     )
     return result, binding
 
@@ -80,14 +88,14 @@ def _run(ctx: Context) -> tuple[list[Finding], list[str], list[tuple[str, str]]]
     unchecked: list[tuple[str, str]] = []
     seen: set[tuple[str, str | None, str | None, str]] = set()
     covered: tuple[str, ...] = ()
-    quantized = _quantized(ctx)
+    unfit = _unfit(ctx)
     for rule in REGISTRY.values():
         lacking = next((r for r in rule.requires if not ctx.have(r)), None)
         if lacking:
             unchecked.append((rule.id, _WHY[lacking]))
             continue
-        if quantized and rule.id in _BLIND:
-            unchecked.append((rule.id, "the draft is quantized, and quantized tensors have no rules yet"))
+        if unfit and rule.id in _BLIND:
+            unchecked.append((rule.id, _unfit_because(ctx)))
             continue
         checked.append(rule.id)
         if covered and rule.id.startswith(covered):
@@ -103,16 +111,38 @@ def _run(ctx: Context) -> tuple[list[Finding], list[str], list[tuple[str, str]]]
     return _quiet(findings), checked, unchecked
 
 
-#: Rules that compare names and sizes as unquantized tensors have them.
-_BLIND = frozenset({"TEN001", "TEN002", "TEN003", "TEN004"})
+#: Rules that compare names and sizes, and need to know what each module keeps.
+_BLIND = frozenset({"TEN001", "TEN002", "TEN003", "TEN004", "QNT003", "QNT004", "QNT005", "QNT006", "QNT007", "QNT008", "QNT009"})
 
 
-def _quantized(ctx: Context) -> bool:
-    """Whether the file set states a quantization that the reached family does not describe itself."""
-    config = ctx.checkpoint.config.value
-    stated = isinstance(config, dict) and bool(config.get("quantization_config"))
-    embedded = ctx.have("family") and "only" in ctx.binding.family
-    return (stated or bool(ctx.checkpoint.quant_file.value)) and not embedded
+def _unfit(ctx: Context) -> bool:
+    """Whether the draft is quantized in a way that no contract describes, so that its tensors cannot be held to any."""
+    if not ctx.have("weights"):
+        return False
+    fit = ctx.inventory.fit
+    return fit is not None and not fit.judged
+
+
+def _states_quantization(checkpoint: Checkpoint, contract: Contract) -> bool:
+    for clause in contract["quantization"]["places"].values():
+        value = checkpoint.document(clause["file"]).value
+        for part in clause["pointer"].split("/")[1:]:
+            value = value.get(part) if isinstance(value, dict) else None
+        if value is not None:
+            return True
+    return False
+
+
+def _keeps_packed(selection: Selection, contract: Contract) -> bool:
+    """Whether any tensor has a type that only quantized weights have."""
+    packed = frozenset(contract["quantization"]["packed_dtypes"])
+    return any(entry["dtype"] in packed for _, entry in selection.tensors.values())
+
+
+def _unfit_because(ctx: Context) -> str:
+    if ctx.statement is not None and ctx.statement.unjudged:
+        return fill(ctx.statement.unjudged, ctx.statement)
+    return "the draft is quantized, and no contract says which of its modules are"
 
 
 def _all(ctx: Context, rule: Rule) -> Iterator[Finding]:
@@ -127,6 +157,7 @@ _COVERS: dict[str, tuple[str, ...]] = {
     "ARC001": ("ARC002", "ARC004", "ARC005", "KEY001", "KEY004", "KEY005", "KEY006", "DRF", "TEN", "TGT", "QNT"),
     "ARC002": ("ARC004", "ARC005", "KEY001", "KEY004", "KEY005", "KEY006", "DRF", "TEN", "TGT", "QNT"),
     "ARC003": ("ARC004", "ARC005", "KEY", "DRF", "TEN", "TGT", "QNT"),
+    "QNT001": ("TEN001", "TEN002", "TEN003", "TEN004", "QNT003", "QNT004", "QNT005", "QNT006", "QNT007", "QNT008", "QNT009"),
     "ARC007": ("ARC001", "ARC002", "KEY", "DRF", "TEN", "TGT", "QNT"),
 }
 _WHY = {

@@ -18,6 +18,7 @@ from dspark_lint.contract.expr import UNKNOWN, evaluate, names_in
 
 if TYPE_CHECKING:
     from dspark_lint.binding import Binding
+    from dspark_lint.quant.fit import Fit
 
 
 #: More layers than any model has; a larger number in a config is a slip, and expanding it would not end.
@@ -82,6 +83,9 @@ class Inventory:
         """Names of a pattern whose loop has no known end: neither expected nor out of place."""
         self.fused_found: tuple[str, ...] = ()
         """Canonical names of fused tensors on disk that stand for their parts."""
+        self.fit: Fit | None = None
+        """The quantization, where there is one to hold against the tensors."""
+        self._shapes: dict[tuple[str, tuple[int, ...]], tuple[bool, bool, tuple[Dim, ...] | None]] = {}
 
     # -- functions of the expression language --------------------------------------------------------------------
 
@@ -107,8 +111,10 @@ class Inventory:
     # -- the comparison ------------------------------------------------------------------------------------------
 
     def compare(self) -> None:
-        """Fill `expected`, `missing`, `mismatches` and `strays`."""
+        """Fill `expected`, `missing`, `mismatches` and `strays`; a quantization changes what is expected."""
         self._expand()
+        if self.fit is not None:
+            self.fit.prepare(self)
         fused = self._expand_fused()
         accounted = set(self.expected) | set(fused)
         self.fused_found = tuple(fused)
@@ -123,6 +129,20 @@ class Inventory:
         for name, exp in fused.items():
             self._size(exp, self.disk_of[name])
         self._strays(accounted)
+        if self.fit is not None:
+            self.fit.settle(self)
+
+    def add(self, name: str, pattern: str, clause: Mapping[str, Any], like: Expected) -> None:
+        """Expect one more tensor, with the loop variables of another."""
+        texts = (*map(str, clause.get("shape", ())), str(clause.get("when", "true")))
+        loops = self.binding.family.get("loops", {})
+        names = _numbers(like) if any(v in names_in(t) for t in texts for v in loops) else {}
+        key = (pattern, tuple(names.values()))
+        if key not in self._shapes:
+            self._shapes[key] = self._bound(clause, names)
+        active, certain, shape = self._shapes[key]
+        if active:
+            self.expected[name] = Expected(name, pattern, clause, shape, certain and like.certain)
 
     def _scope_with(self, names: Mapping[str, int]) -> Any:
         return _Loop(self.binding, names) if names else self.binding
@@ -260,6 +280,12 @@ def _substitute(pattern: str, exp: Expected) -> str:
     number = re.match(r"\d+", exp.name[before:])
     assert number is not None
     return pattern.replace(exp.pattern[before : after + 1], number.group())
+
+
+def _numbers(exp: Expected) -> dict[str, int]:
+    """Return the loop variables of an expanded name."""
+    found = re.fullmatch(re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>\\d+)", re.escape(exp.pattern)), exp.name)
+    return {k: int(v) for k, v in found.groupdict().items()} if found else {}
 
 
 def _renamed(name: str, renames: list[tuple[str, str, bool]]) -> str:

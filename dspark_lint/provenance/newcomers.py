@@ -74,7 +74,8 @@ def _loader_classes(contract: Mapping[str, Any]) -> dict[str, list[str]]:
         if not isinstance(loader, str):
             continue
         home = parse_citation(loader, aliases)
-        texts = [loader, *(t.get("source", "") for t in family.get("tensors", {}).values() if t)]
+        clauses = [*family.get("keys", {}).values(), *family.get("tensors", {}).values()]
+        texts = [loader, *(clause.get("source", "") for clause in clauses if clause)]
         for text in texts:
             citation = parse_citation(text, aliases) if isinstance(text, str) else home
             if citation.path == home.path and citation.qualname:

@@ -55,6 +55,7 @@ def scaffold(
     work = _Work(previous, recorded, new_tree, old=previous_tree, diff_lines=diff_lines)
     work.move_sources()
     work.citations()
+    work.audited()
     work.lists()
     work.review += read_items(work.contract, new_tree, previous_tree, work.old_path)
     if previous_tree is not None:
@@ -102,6 +103,7 @@ class _Work:
         self.review: list[ReviewItem] = []
         self.inherited = 0
         self.cited = 0
+        self.repointed: dict[str, str] = {}
         self.places: dict[str, list[Path]] = {}
         for text, path in citations_in({k: v for k, v in previous.items() if k != "transformers"}):
             self.places.setdefault(text, []).append(path)
@@ -187,16 +189,32 @@ class _Work:
         return (moved[0], standing[moved[0]]) if lost.kind != "needle" and moved else None
 
     def _repoint(self, text: str, citation: Citation, aliases: Mapping[str, str]) -> None:
-        names = {path: alias for alias, path in aliases.items()}
-        replaced = "::".join([names.get(citation.path, citation.path), citation.qualname, citation.needle]).rstrip(":")
+        replaced = self.repointed[text] = _written(citation, aliases)
         for path in self.places.get(text, ()) if replaced != text else ():
             node: Any = self.previous
             for part in path:
                 node = node.get(part) if isinstance(node, Mapping) else None
             member = (*path, "source") if isinstance(node, Mapping) else path
             stated = node.get("source") if isinstance(node, Mapping) else node
-            new = [replaced if s == text else s for s in stated] if isinstance(stated, list) else replaced
+            new = [self.repointed.get(s, s) for s in stated] if isinstance(stated, list) else replaced
             self.add(member, new)
+
+    def audited(self) -> None:
+        """Re-point what the audit reads, which is recorded nowhere: with its citations, or by its old source."""
+        aliases = {**self.previous.get("sources", {}), **self.additions.get("sources", {})}
+        for name, clause in self.previous.get("audit", {}).get("definitions", {}).items():
+            stated = clause.get("source") if isinstance(clause, Mapping) else clause
+            texts = [self._audited(text, aliases) for text in _texts(stated or [])]
+            if texts != list(_texts(stated or [])):
+                self.add(("audit", "definitions", name, "source"), texts if isinstance(stated, list) else texts[0])
+
+    def _audited(self, text: str, aliases: Mapping[str, str]) -> str:
+        citation = parse_citation(text, aliases)
+        if text in self.repointed or isinstance(found := resolve(citation, self.tree), Located):
+            return self.repointed.get(text, text)
+        before = self.old.definition(self.old_path(citation.path), citation.qualname) if self.old is not None else None
+        other = self._same_elsewhere(citation, found, {"fingerprint": before.fingerprint} if before else {})
+        return _written(other[0], aliases) if other is not None else text
 
     def _differing(self, path: str, qualname: str, group: list[Cited], inner: list[str], *, compared: bool) -> None:
         """Put a changed or missing definition before the reader, with all that is cited in it."""
@@ -335,6 +353,12 @@ def _newcomer_item(newcomer: Newcomer, one: Compared) -> ReviewItem:
     return ReviewItem(
         "architecture", newcomer.name, (f"{newcomer.place}.{newcomer.name}",), "", one.citation, message, newcomer.hints
     )
+
+
+def _written(citation: Citation, aliases: Mapping[str, str]) -> str:
+    """Return a citation as a clause states it: by the alias of its file, where there is one."""
+    names = {path: alias for alias, path in aliases.items()}
+    return "::".join([names.get(citation.path, citation.path), citation.qualname, citation.needle]).rstrip(":")
 
 
 def _all(names: list[str]) -> str:

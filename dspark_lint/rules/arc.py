@@ -67,7 +67,6 @@ def unknown_architecture(ctx: Context) -> Iterator[Finding]:
     hint = _hint(ctx)
     method = _method_that_loads(ctx)
     fix = f'serve it with method {method}' if method else (f'"architectures": ["{hint}"]' if hint else None)
-    known = "no architecture is left that" if binding.written else f"{stands}; no architecture is left that"
     yield finding(
         ctx, "ARC001", clause,
         (f"vLLM {ctx.release} knows no architecture {short}" if binding.written else f"{stands}, and vLLM {ctx.release} does not know it as a draft") + f"{resolved}: {clause['says']}.",

@@ -14,8 +14,10 @@ from dspark_lint.finding import Effect, Finding, Severity
 if TYPE_CHECKING:
     from dspark_lint.binding import Binding, Key
     from dspark_lint.checkpoint import Checkpoint
+    from dspark_lint.contract.expr import Scope
     from dspark_lint.contract.model import Contract
     from dspark_lint.inventory import Inventory
+    from dspark_lint.quant.statement import Statement
     from dspark_lint.selection import Selection
 
 
@@ -29,6 +31,8 @@ class Context:
         self._binding: Binding | None = None
         self._selection: Selection | None = None
         self._inventory: Inventory | None = None
+        self.statement: Statement | None = None
+        """The quantization that counts; None when the checkpoint states none."""
 
     @property
     def release(self) -> str:
@@ -106,7 +110,7 @@ def show(value: Any, limit: int = 120) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def fill(template: str, binding: Binding) -> str:
+def fill(template: str, binding: Scope) -> str:
     """Fill ``{expression}`` places of a clause's sentence from the binding."""
     out: list[str] = []
     rest = template
