@@ -169,10 +169,21 @@ _WHY = {
 
 
 def _quiet(findings: list[Finding]) -> list[Finding]:
-    """Drop routing findings that a recognised layout already explains."""
+    """Drop routing findings that a recognised layout explains, and everything that a wholly misread file leads to."""
     if any(f.rule == "ARC003" for f in findings):
         return [f for f in findings if f.rule not in ("ARC001", "ARC002")]
-    return findings
+    misread = next((f for f in findings if f.rule == "ARC006" and f.severity == "error"), None)
+    if misread is None:
+        return findings
+    consequences = [f for f in findings if f.rule.startswith(_OF_CONTENT)]
+    refusal = next((f for f in consequences if f.effect == "refused"), None)
+    if refusal is not None:
+        told = f"{misread.message[:-1]}. Read so, the load stops: {refusal.message}"
+        misread = misread._replace(effect="refused", message=told)
+    return [misread if f.rule == "ARC006" and f.severity == "error" else f for f in findings if f not in consequences]
+
+
+_OF_CONTENT = ("KEY", "DRF", "TEN", "TGT", "QNT")
 
 
 def _scope_notes(binding: Binding, contract: Contract) -> list[tuple[str, str]]:

@@ -188,6 +188,9 @@ def references(raw: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
             continue
         for place, message in _family(resolved, raw):
             yield ("families", name, *place), message
+    from dspark_lint.contract.validate_quant import quantization  # noqa: PLC0415 - only to validate
+
+    yield from quantization(raw)
     yield from _citations(raw)
 
 

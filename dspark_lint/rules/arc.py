@@ -48,6 +48,11 @@ def _stands(ctx: Context) -> tuple[str, str]:
     return f"architectures is {what}{filled}", "nothing" if raw is None else as_json(raw)
 
 
+def _unread(ctx: Context) -> bool:
+    """Whether the file has no reader at all, which ARC007 says."""
+    return any(t.kind in ("missing_model_type", "unknown_model_type", "unknown_selector") for t in ctx.binding.runtime.troubles)
+
+
 def tells_architectures(ctx: Context) -> bool:
     """Whether ARC001 or ARC002 speaks of ``architectures``, so that nobody else has to."""
     return any(True for check in (unknown_architecture, rerouted) for _ in check(ctx))
@@ -57,8 +62,12 @@ def unknown_architecture(ctx: Context) -> Iterator[Finding]:
     """ARC001: no architecture that the release knows, after its own rewriting."""
     binding = ctx.binding
     route = binding.route
+    if _unread(ctx):
+        return
     if route.architecture is not None or (not route.resolved and not binding.runtime.complete and binding.mapping is None):
         return
+    if binding.serve["given"] and binding.method not in ctx.contract["methods"]["known"]:
+        return  # ARC008 says that the release has no such method, let alone its drafts
     clause = ctx.contract["registry"]["unknown"]
     step = route.steps[-1] if route.steps else None
     stands, short = _stands(ctx)
@@ -89,6 +98,8 @@ def _method_that_loads(ctx: Context) -> str | None:
 def rerouted(ctx: Context) -> Iterator[Finding]:
     """ARC002: the release rewrites the architecture and reaches a loader that the draft was not made for."""
     binding = ctx.binding
+    if _unread(ctx):
+        return
     stands, short = _stands(ctx)
     for step in binding.route.steps:
         outcome = step.get("outcome")
@@ -129,10 +140,12 @@ def method_must_be_said(ctx: Context) -> Iterator[Finding]:
         return
     word = clause.get("word")
     because = f"the path contains {word!r}" if word else "neither the path nor the architecture says it"
+    others = binding.family.get("other_method", {})
+    then = (others.get(detected) or others.get("any") or (detected == ctx.contract["methods"]["fallback"] and ctx.contract["methods"].get("fallback_outcome")) or {}).get("says")
     step_dir = evaluate(str(ctx.contract["methods"].get("step_directory", "false")), binding) is True
     yield finding(
         ctx, "ARC004", {"effect": "silent" if word or step_dir else "advice", "severity": "warning" if word or step_dir else "info", "source": clause.get("source") or ctx.contract["methods"].get("source")},
-        f"served without a method, vLLM {ctx.release} takes this draft for method {detected} ({because}), not {binding.method}.",
+        f"served without a method, vLLM {ctx.release} takes this draft for method {detected} ({because}), not {binding.method}{': ' + then if then else ''}.",
         expected=binding.method, found=detected, fix=f'--speculative-config \'{{"method": "{binding.method}", ...}}\'',
     )
 
@@ -152,13 +165,13 @@ def served_as_something_else(ctx: Context) -> Iterator[Finding]:
     if not binding.family:
         return
     wanted = binding.family.get("methods", [binding.family.get("method")])
-    if binding.method in wanted:
+    if binding.method in wanted or binding.method not in ctx.contract["methods"]["known"]:
         return
     clause = binding.family.get("other_method", {}).get(binding.method) or binding.family.get("other_method", {}).get("any")
     if clause is None:
         return
     yield finding(
-        ctx, "ARC005", clause, f"this draft is served by method {binding.method}, not {wanted[0]}: {clause['says']}.",
+        ctx, "ARC005", clause, f"vLLM {ctx.release} serves this draft by method {binding.method}, not {wanted[0]}: {clause['says']}.",
         expected=str(wanted[0]), found=binding.method, fix=f'--speculative-config \'{{"method": "{wanted[0]}", ...}}\'',
     )
 
@@ -191,13 +204,13 @@ def serve_flags(ctx: Context) -> Iterator[Finding]:
     clause = ctx.contract["serve"]["num_speculative_tokens"]
     tokens = serve.get("num_speculative_tokens")
     if "num_speculative_tokens" in serve and (not isinstance(tokens, int) or isinstance(tokens, bool) or tokens <= 0):
-        yield finding(ctx, "ARC008", clause, f"num_speculative_tokens is {as_json(tokens)}: {clause['says']}.", expected="a positive integer", found=as_json(tokens))
+        yield finding(ctx, "ARC008", clause, f"num_speculative_tokens is {as_json(tokens)}; vLLM {ctx.release}: {clause['says']}.", expected="a positive integer", found=as_json(tokens))
     fields = ctx.contract["serve"].get("fields")
     for field in serve if fields and serve["given"] else ():
         if field not in fields and field != "given":
             clause = ctx.contract["serve"]["unknown_field"]
             yield finding(ctx, "ARC008", clause, f"the speculative config has a field {as_json(field)} that vLLM {ctx.release} does not know: {clause['says']}.", expected="a field of SpeculativeConfig", found=as_json(field))
-    if serve["given"] and ctx.binding.method not in ctx.contract["methods"]["known"]:
+    if serve["given"] and not _unread(ctx) and ctx.binding.method not in ctx.contract["methods"]["known"]:
         clause = ctx.contract["methods"]["unsupported"]
         yield finding(ctx, "ARC008", clause, f"method {as_json(ctx.binding.method)} is not one that vLLM {ctx.release} has: {clause['says']}.", expected=", ".join(ctx.contract["methods"]["known"]), found=as_json(ctx.binding.method))
 

@@ -219,10 +219,18 @@ def from_clause(ctx: Context, rule: str, clause: Mapping[str, Any]) -> Finding:
     if "message" in clause:
         message = fill(clause["message"], binding)
     else:
-        subject = tensor or (pointer or "the speculative config").rpartition("/")[2] or "config.json"
-        message = f"{subject} is {found}, where vLLM {ctx.release} expects {expected}: {fill(clause['says'], binding)}."
+        stands = _stands(tensor or (pointer or "").rpartition("/")[2], found or "")
+        message = f"{stands}, where vLLM {ctx.release} expects {expected}: {fill(clause['says'], binding)}."
     fix = fill(clause["fix"], binding) if "fix" in clause else None
     return finding(ctx, rule, clause, message, file=file, pointer=pointer, tensor=tensor, expected=expected, found=found, fix=fix)
+
+
+def _stands(subject: str, found: str) -> str:
+    """Return ``subject is found``; where what was found is a phrase of its own, that phrase."""
+    if subject and found.startswith(f"{subject} "):
+        return f"{subject} is {found[len(subject) + 1 :]}"
+    phrase = " " in found and found[:1].isalpha()
+    return found if phrase or not subject else f"{subject} is {found}"
 
 
 def in_contract(ctx: Context) -> Iterator[Finding]:  # noqa: ARG001 - the signature of every check

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +13,7 @@ from dspark_lint.rules.base import Context, Rule, finding, plural, show
 
 if TYPE_CHECKING:
     from dspark_lint.finding import Effect, Finding
+    from dspark_lint.quant.entries import Entries, Idle
     from dspark_lint.quant.fit import Member
     from dspark_lint.quant.modules import Module
 
@@ -42,9 +45,9 @@ def _why(ctx: Context, module: Module) -> str:
     statement = ctx.statement
     assert statement is not None
     if module.built.by and "groups" in statement.clause:
-        return f"the target {module.built.by!r}"
+        return f"the target {module.built.by!r} reaches it"
     if module.built.by:
-        return f"the entry {module.built.by!r}"
+        return f"the key {module.built.by!r} of quantized_layers names it"
     return f"no entry of {statement.clause.get('entries', 'the list')} matches {module.name}"
 
 
@@ -78,73 +81,82 @@ def no_method(ctx: Context) -> Iterator[Finding]:
     )
 
 
+def _entries(ctx: Context) -> Entries | None:
+    fit, statement = ctx.inventory.fit, ctx.statement
+    if fit is None or statement is None or not fit.modules:
+        return None
+    from dspark_lint.quant.entries import Entries  # noqa: PLC0415 - only for a quantized draft
+
+    return Entries(ctx.binding, statement, fit.modules, ctx.inventory)
+
+
 def idle_entries(ctx: Context) -> Iterator[Finding]:
     """QNT003: an entry of an exclusion list that matches no module the release builds."""
-    fit, statement = ctx.inventory.fit, ctx.statement
-    if fit is None or statement is None or not fit.modules or not statement.entries:
+    entries, statement, fit = _entries(ctx), ctx.statement, ctx.inventory.fit
+    if entries is None or statement is None or fit is None:
         return
-    from dspark_lint.quant.entries import idle  # noqa: PLC0415 - only for a quantized draft
-
     damaged = {u.member.name for u in fit.unquantized}
-    clause = {"effect": "advice", "source": statement.clause.get("match_source")}
     pointer, _ = statement.at("exclude")
-    unknown: list[tuple[int, str]] = []
-    for index, entry, meant, why in idle(ctx.binding, statement, fit.modules, ctx.inventory):
-        if not meant:
-            unknown.append((index, entry))
+    groups: dict[tuple[str, str, bool], list[Idle]] = {}
+    for idle in entries.idle():
+        hurt = bool(damaged & set(idle.meant))
+        groups.setdefault((_kind(fit.modules, idle), idle.why, hurt), []).append(idle)
+    for (generic, why, hurt), items in groups.items():
+        first = items[0]
+        listed = repr(first.entry) if len(items) == 1 else f"{len(items)} entries ({', '.join(repr(i.entry) for i in items[:3])}{', …' if len(items) > 3 else ''})"
+        one = len(items) == 1
+        clause = {"effect": "silent" if hurt else "advice", "severity": "warning" if hurt else "info", "source": statement.clause.get("match_source")}
+        if not generic:
+            yield finding(
+                ctx, "QNT003", clause,
+                f"{listed} of {statement.clause['entries']} {'matches' if one else 'match'} no module of this draft; vLLM {ctx.release} passes over such entries in silence.",
+                file=statement.place.file, pointer=f"{pointer}/{first.at}", found=first.entry, count=len(items),
+            )
             continue
-        hurt = [m for m in meant if m in damaged]
+        instead = entries.suggest(first.meant, first.entry)
         yield finding(
-            ctx, "QNT003", {**clause, "effect": "silent" if hurt else "advice", "severity": "warning" if hurt else "info"},
-            f"{entry!r} matches no module that vLLM {ctx.release} builds{why}; {statement.clause['match_says']}.",
-            file=statement.place.file, pointer=f"{pointer}/{index}", expected=_instead(ctx, meant), found=entry, count=max(1, len(hurt)),
-            fix=f"write {_instead(ctx, meant)!r}" if _instead(ctx, meant) else None,
-        )
-    if unknown:
-        listed = ", ".join(repr(e) for _, e in unknown[:4]) + (", …" if len(unknown) > 4 else "")
-        yield finding(
-            ctx, "QNT003", {**clause, "severity": "info"},
-            f"{plural(len(unknown), 'entry').replace('entrys', 'entries')} of {statement.clause['entries']} match no module of this draft ({listed}); vLLM {ctx.release} passes such entries over.",
-            file=statement.place.file, pointer=f"{pointer}/{unknown[0][0]}", found=unknown[0][1], count=len(unknown),
+            ctx, "QNT003", clause,
+            f"{listed} of {statement.clause['entries']} {'matches' if one else 'match'} no module that vLLM {ctx.release} builds{_meaning(fit.modules, first, instead)}; {statement.clause['match_says']}.",
+            file=statement.place.file, pointer=f"{pointer}/{first.at}", expected=instead, found=first.entry, count=len(items),
+            fix=f"write {instead!r}" + ("" if one else ", and so on") if instead else None,
         )
 
 
-def _instead(ctx: Context, meant: list[str]) -> str | None:
-    """Return an entry that would match in this release what another was meant for."""
-    fit, statement = ctx.inventory.fit, ctx.statement
-    assert fit is not None
-    assert statement is not None
-    names = sorted({m.name for m in fit.modules if set(m.holds) & set(meant)})
-    if not names or "{" in names[0]:
-        return None
-    ways = statement.clause["match"]
-    if len(names) == 1:
-        return names[0]
-    tails = {n.rpartition(".")[2] for n in names}
-    if len(tails) == 1:
-        return f"re:.*\\.{next(iter(tails))}$" if "regex" in ways else f"*.{next(iter(tails))}" if "glob" in ways else names[0]
-    return names[0]
+def _kind(modules: list[Module], idle: Idle) -> str:
+    """Return what entries of one fault share: the fused module, else the entry without its numbers."""
+    if not idle.meant:
+        return ""
+    if idle.why == "fused":
+        return next(m.template for m in modules if set(m.holds) & set(idle.meant))
+    return re.sub(r"\d+", "{i}", idle.entry)
+
+
+def _meaning(modules: list[Module], idle: Idle, instead: str | None) -> str:
+    """Return in brackets what an idle entry was most likely meant for."""
+    module = next(m for m in modules if set(m.holds) & set(idle.meant))
+    if idle.why == "fused":
+        return f" ({idle.meant[0]} is fused into {module.name})"
+    if idle.why == "name":
+        return f" (here the module is called {module.name})"
+    return f" (did you mean {instead or module.name!r}?)" if instead else f" (did you mean {module.name}?)"
 
 
 def wide_entries(ctx: Context) -> Iterator[Finding]:
     """QNT004: an entry that takes more modules out than its words say."""
-    fit, statement = ctx.inventory.fit, ctx.statement
-    if fit is None or statement is None or not fit.modules:
+    entries, statement, fit = _entries(ctx), ctx.statement, ctx.inventory.fit
+    if entries is None or statement is None or fit is None:
         return
-    from dspark_lint.quant.entries import wide  # noqa: PLC0415 - only for a quantized draft
-
     pointer, _ = statement.at("exclude")
     hurt = {s.member.name for s in fit.scaled}
-    for index, entry, modules in wide(ctx.binding, statement, fit.modules):
-        held = {h for m in modules for h in m.holds}
-        bad = bool(held & hurt)
+    for index, entry, modules in entries.wide():
+        bad = bool({h for m in modules for h in m.holds} & hurt)
         names = ", ".join(m.name for m in modules[:3]) + (", …" if len(modules) > 3 else "")
         yield finding(
             ctx, "QNT004",
             {"effect": "silent" if bad else "advice", "severity": "warning" if bad else "info", "source": statement.clause.get("match_source")},
             f"{entry!r} is a piece of {names}, so vLLM {ctx.release} leaves {plural(len(modules), 'module')} unquantized by it; {statement.clause['match_says']}.",
             file=statement.place.file, pointer=f"{pointer}/{index}", module=modules[0].name, found=entry, count=len(modules),
-            fix=f"write {entry + '.'!r}, which ends at the dot",
+            fix=f"write {entry + '.'!r}, which ends at the dot" if entry[-1:].isdigit() else "write the whole name of the module",
         )
 
 
@@ -171,8 +183,16 @@ def left_unquantized(ctx: Context) -> Iterator[Finding]:
             f"{subject} {'is' if len(items) == 1 else 'are'} {first.dtype} on disk, but {module.name} is built quantized ({_title(ctx, module)}), because {_why(ctx, module)}; vLLM {ctx.release}: {first.says}.",
             effect=first.effect, file=_file(ctx, disk), tensor=disk, module=module.name,
             expected=" or ".join(ctx.contract["quantization"]["schemes"][module.built.scheme]["dtypes"]), found=first.dtype, count=len(items),
-            fix=f"add {module.name!r} to {ctx.statement.clause.get('entries')}, or quantize it" if ctx.statement and ctx.statement.clause.get("entries") else "quantize it",
+            fix=_exclude_fix(ctx, [i.member.name for i in items]),
         )
+
+
+def _exclude_fix(ctx: Context, held: list[str]) -> str:
+    entries, statement = _entries(ctx), ctx.statement
+    if entries is None or statement is None or not statement.clause.get("entries"):
+        return "quantize it"
+    entry = entries.suggest(held)
+    return f"add {entry!r} to {statement.clause['entries']}, or quantize it" if entry else "take these modules out by their run-time names, or quantize them"
 
 
 def scaled_for_nothing(ctx: Context) -> Iterator[Finding]:

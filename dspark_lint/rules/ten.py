@@ -512,7 +512,7 @@ def _key_finding(ctx: Context, fault: KeyFault) -> Finding:
     shape = worst.expected.shape
     assert shape is not None
     filled = key.origin in ("default", "absent")
-    stands = f"{key_place(key)} is not in the file and {key.says or 'counts as'} ({show(key.value)})" if filled else f"{key_place(key)} is {show(key.value)}"
+    stands = f"{key_place(key)} is not in the file and {key.says or f'counts as {show(key.value)}'}" if filled else f"{key_place(key)} is {show(key.value)}"
     outcome = "cuts them to size without a word" if cut else "refuses them"
     return finding(
         ctx, "TEN004", clause,
