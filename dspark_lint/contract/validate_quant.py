@@ -54,7 +54,7 @@ def _backend(place: Place, backend: Mapping[str, Any], schemes: Mapping[str, Any
     yield from _expressions((*place, "group_let"), backend.get("group_let", {}))
     for name, clause in backend.get("schemes", {}).items():
         yield from _parses((*place, "schemes", name, "when"), clause.get("when", "true"))
-        if clause.get("scheme") not in schemes:
+        if not clause.get("unjudged") and clause.get("scheme") not in schemes:
             yield (*place, "schemes", name, "scheme"), _none("scheme", clause.get("scheme"), schemes)
     for name in re.findall(r"'(\w+)'(?= if| *$)", str(backend.get("scheme", ""))):
         if name not in schemes:

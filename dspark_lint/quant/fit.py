@@ -36,6 +36,8 @@ class Unquantized(NamedTuple):
 
     member: Member
     dtype: str
+    scaled: bool
+    """Whether every scale is there: another kind of quantized weight."""
     effect: Effect
     says: str
     clause: Mapping[str, Any]
@@ -67,6 +69,7 @@ class Fit:
         """(module, ``in`` or ``out``, its size, the divisor, the clause)."""
         self.unserved: list[tuple[Module, Mapping[str, Any]]] = []
         self.refused: list[tuple[Module, Mapping[str, Any]]] = []
+        self.cache_scales: list[Stray] = []
         self._schemed: set[str] = set()
         self._clauses: dict[tuple[str, str, int], dict[str, Any]] = {}
 
@@ -156,6 +159,7 @@ class Fit:
         """Take from the comparison what only the quantization explains."""
         if self.statement is not None and self.statement.backend != "none":
             matches = re.compile(self.section["cache_scales"]["matches"]).search
+            self.cache_scales = [s for s in inventory.strays if matches(s.canonical)]
             inventory.strays[:] = [s for s in inventory.strays if not matches(s.canonical)]
         self._left_unquantized(inventory)
         self._scaled_for_nothing(inventory)
@@ -179,7 +183,8 @@ class Fit:
                 continue
             own = tuple(f"{member.name}.{leaf}" for leaf in (*scheme["tensors"], "weight"))
             effect, says, clause = self._outcome(inventory, own, scheme)
-            self.unquantized.append(Unquantized(member, dtype, effect, says, clause))
+            scaled = not any(e.name in own for e in inventory.missing) and dtype in self.section["packed_dtypes"]
+            self.unquantized.append(Unquantized(member, dtype, scaled, effect, says, clause))
             inventory.missing[:] = [e for e in inventory.missing if e.name not in own]
             inventory.mismatches[:] = [m for m in inventory.mismatches if m.expected.name not in own]
             inventory.strays[:] = [s for s in inventory.strays if s.canonical not in own]
@@ -261,7 +266,7 @@ def _filled(text: str, sizes: Mapping[str, str], scope: Any) -> str:
     pieces = re.split(r"\b(out|in)\b", text)
     for name in names_in(" ".join("0" if p in sizes else p for p in pieces)):
         value = evaluate(name, scope)
-        told = "unknown" if value is UNKNOWN else repr(value)
+        told = repr(value) if value is None or isinstance(value, int) else "unknown"
         pieces = [p if p in sizes else re.sub(rf"\b{name}\b", told, p) for p in pieces]
     return "".join(sizes.get(p, p) for p in pieces)
 

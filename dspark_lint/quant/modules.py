@@ -131,7 +131,8 @@ class Matcher:
             for target, group in self._groups:
                 way = way_of(target, subject, ways)
                 if way:
-                    return Built(group.scheme, target, way, group)
+                    refused = group.refused
+                    return Built(UNKNOWN if refused else group.scheme, target, way, group, refused)
         return Built(None, "", "")
 
     def _by_layer(self, name: str) -> Built:

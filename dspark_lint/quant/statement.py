@@ -207,13 +207,19 @@ class Group:
 
     @property
     def scheme(self) -> Any:
-        """The name of the scheme; None when the group quantizes no weights, `UNKNOWN` when no clause knows it."""
+        """The name of the scheme; None when no scheme fits, `UNKNOWN` when what it keeps is not described."""
         if self.value.get("weights") is None:
             return UNKNOWN
         for _, clause in ordered(self.statement.clause["schemes"]):
             if evaluate(str(clause["when"]), self) is True:
-                return clause["scheme"]
-        return UNKNOWN
+                return UNKNOWN if clause.get("unjudged") else clause["scheme"]
+        return None
+
+    @property
+    def refused(self) -> Mapping[str, Any] | None:
+        """The clause by which building a module of this group raises: weights that no scheme fits."""
+        clause: Mapping[str, Any] = self.statement.clause["no_scheme"]
+        return clause if self.scheme is None else None
 
 
 def statement_of(checkpoint: Checkpoint, contract: Mapping[str, Any], outer: Scope | None = None) -> Statement | None:

@@ -179,7 +179,7 @@ def left_unquantized(ctx: Context) -> Iterator[Finding]:
         subject = _subject([i.member for i in items]) if len(names) == 1 else f"{len(items)} weights ({', '.join(names[:4])}{', …' if len(names) > 4 else ''})"
         disk = ctx.inventory.disk_of[f"{first.member.name}.weight"]
         yield finding(
-            ctx, "QNT005", {**first.clause, "severity": "error"},
+            ctx, "QNT005", {**first.clause, "severity": "warning" if all(i.scaled for i in items) and first.effect == "silent" else "error"},
             f"{subject} {'is' if len(items) == 1 else 'are'} {first.dtype} on disk, but {module.name} is built quantized ({_title(ctx, module)}), because {_why(ctx, module)}; vLLM {ctx.release}: {first.says}.",
             effect=first.effect, file=_file(ctx, disk), tensor=disk, module=module.name,
             expected=" or ".join(ctx.contract["quantization"]["schemes"][module.built.scheme]["dtypes"]), found=first.dtype, count=len(items),
@@ -310,6 +310,20 @@ def sizes(ctx: Context) -> Iterator[Finding]:
         )
 
 
+def cache_scales(ctx: Context) -> Iterator[Finding]:
+    """QNT010: scales of the K/V cache in a draft."""
+    fit = ctx.inventory.fit
+    if fit is None or not fit.cache_scales:
+        return
+    clause = ctx.contract["quantization"]["cache_scales"]
+    first = fit.cache_scales[0]
+    yield finding(
+        ctx, "QNT010", {"effect": "advice", "severity": "info", "source": clause.get("source")},
+        f"{plural(len(fit.cache_scales), 'scale')} of the K/V cache ({first.disk}{', …' if len(fit.cache_scales) > 1 else ''}) lie in the draft; vLLM {ctx.release}: {clause['says']}.",
+        file=_file(ctx, first.disk), tensor=first.disk, count=len(fit.cache_scales),
+    )
+
+
 def _dims(shape: Any) -> str:
     return "[" + ", ".join("?" if d is UNKNOWN else str(d) for d in shape) + "]"
 
@@ -376,4 +390,5 @@ RULES = (
     Rule("QNT007", "A scale is missing", "Most schemes never notice that a scale was not loaded and multiply with whatever the memory holds.", "Export the scales along with the weight.", "error", "silent", missing_scales, ("family", "weights"), fires="an FP8 weight without its weight_scale", quiet="both"),
     Rule("QNT008", "A packed weight or a scale of the wrong size", "Block and group scales follow from the unquantized sizes and the group; sizes that the group does not divide cannot be built.", "Quantize again with the group that the statement gives.", "error", "refused", sizes, ("family", "weights"), fires="a weight_scale of 64 numbers under FP8 with one scale a tensor", quiet="a weight_scale of one number"),
     Rule("QNT009", "A module that this release does not serve quantized", "Some projections are multiplied outside their quantization in some releases.", "Leave them unquantized, or serve with a release that takes them.", "error", "refused", unserved, ("family", "weights"), fires="a quantized q_proj under vLLM 0.30", quiet="the same under vLLM 0.31"),
+    Rule("QNT010", "Scales of the K/V cache in a draft", "They count only where the engine keeps the draft's K/V cache quantized.", "Nothing, if that is meant.", "info", "advice", cache_scales, ("family", "weights"), fires="layers.0.self_attn.k_proj.k_scale under a quantization", quiet="no such tensor"),
 )
