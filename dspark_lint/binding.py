@@ -102,6 +102,7 @@ class Binding:
         if self.route.family:
             self.family = contract.family(self.route.family)
             self.keys = {name: self._key(name, clause) for name, clause in self.family.get("keys", {}).items()}
+            self._void()
 
     # -- dialect, method, architecture ---------------------------------------------------------------------------
 
@@ -230,7 +231,7 @@ class Binding:
             if (mode == "" and val.value is None) or (mode == "+" and not val.value):
                 continue
             return self._typed(name, clause, val)
-        first = clause.get("place") or (steps[0] if steps else name)
+        first = clause.get("place") or self._first_place(steps) or name
         path = (first if isinstance(first, str) else first["path"]).rstrip("?+")
         pointer = self._place(path)
         if "default" in clause:
@@ -242,6 +243,16 @@ class Binding:
         null = self.lookup(path)
         trouble = "null" if null is not None and null.origin == "file" and null.value is None else "absent"
         return Key(name, UNKNOWN, None, pointer, "absent", trouble, clause)
+
+    def _first_place(self, steps: list[Any]) -> Any:
+        """Return the step at which a missing key is best written: where the file's reader carries it over."""
+        if self.dialect == "speculators" and self.mapping:
+            carried = {*self.mapping.get("copy", ()), *self.mapping.get("copy_if_set", ()), *self.mapping.get("set", {})}
+            for step in steps:
+                path = step if isinstance(step, str) else step["path"]
+                if path.rstrip("?+").partition(".")[0] in carried:
+                    return step
+        return steps[0] if steps else None
 
     def _step_applies(self, step: str | Mapping[str, Any]) -> bool:
         return isinstance(step, str) or evaluate(step["when"], self) is True
@@ -275,6 +286,14 @@ class Binding:
         if rc.accepts(accepted, value):
             return Key(name, value, value, val.pointer, val.origin, "", clause, val.says)
         return Key(name, UNKNOWN, value, val.pointer, val.origin, "null" if value is None else "mistyped", clause, val.says)
+
+    def _void(self) -> None:
+        """Make unknown what would stand inside a broken value: nothing can be said of it."""
+        broken = tuple(key.pointer + "/" for key in self.keys.values() if key.trouble in ("null", "mistyped"))
+        if broken:
+            for name, key in self.keys.items():
+                if key.pointer.startswith(broken) and not key.trouble:
+                    self.keys[name] = key._replace(value=UNKNOWN)
 
     # -- the scope of expressions ----------------------------------------------------------------------------------
 

@@ -172,6 +172,7 @@ def _quiet(findings: list[Finding]) -> list[Finding]:
     """Drop routing findings that a recognised layout explains, and everything that a wholly misread file leads to."""
     if any(f.rule == "ARC003" for f in findings):
         return [f for f in findings if f.rule not in ("ARC001", "ARC002")]
+    findings = _joined(findings)
     misread = next((f for f in findings if f.rule == "ARC006" and f.severity == "error"), None)
     if misread is None:
         return findings
@@ -181,6 +182,22 @@ def _quiet(findings: list[Finding]) -> list[Finding]:
         told = f"{misread.message[:-1]}. Read so, the load stops: {refusal.message}"
         misread = misread._replace(effect="refused", message=told)
     return [misread if f.rule == "ARC006" and f.severity == "error" else f for f in findings if f not in consequences]
+
+
+def _joined(findings: list[Finding]) -> list[Finding]:
+    """Join what two rules say of one place: a missing key and where it stands instead, a NaN and what it does."""
+    places = {(f.file, f.pointer) for f in findings if f.rule.startswith("KEY")}
+    found = [f for f in findings if f.rule != "FIL002" or f.pointer is None or (f.file, f.pointer) not in places]
+    for i, told in enumerate(found):
+        if told.rule not in ("KEY004", "KEY005"):
+            continue
+        for missing in found:
+            wanted = (missing.pointer or "").lstrip("/").replace("/", ".")
+            if missing.rule == "KEY001" and (told.expected or "").partition(":")[0] == wanted:
+                message = f"{told.message[:-1]}. {missing.message[:1].upper()}{missing.message[1:]}"
+                found[i] = told._replace(severity=missing.severity, effect=missing.effect, message=message)
+                return [f for f in found if f is not missing]
+    return found
 
 
 _OF_CONTENT = ("KEY", "DRF", "TEN", "TGT", "QNT")

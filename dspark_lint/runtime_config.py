@@ -36,7 +36,8 @@ class Trouble(NamedTuple):
     key: str
     pointer: str
     found: Any
-    expected: str
+    expected: Any
+    """In words; of a mistyped value the types as the contract states them."""
     clause: Mapping[str, Any]
 
 
@@ -131,8 +132,7 @@ def flat(
         if key in values:
             accepted = field.get("type")
             if accepted and not accepts(accepted, values[key].value):
-                expected = accepted if isinstance(accepted, str) else " or ".join(accepted)
-                troubles.append(Trouble("mistyped", key, values[key].pointer, values[key].value, expected, {**clause.get("mistyped", {}), **({"source": own["source"]} if "source" in own else {})}))
+                troubles.append(Trouble("mistyped", key, values[key].pointer, values[key].value, accepted, {**clause.get("mistyped", {}), **({"source": own["source"]} if "source" in own else {})}))
                 values[key] = values[key]._replace(value=UNKNOWN)
         elif "default" in field:
             values[key] = Val(field["default"], f"/{escape(key)}", "default", f"{class_name} fills in {_short(field['default'])}")
@@ -213,9 +213,12 @@ def speculators(config: Mapping[str, Any], contract: Mapping[str, Any], mapping:
     base_key = dialect["base"]
     base = config.get(base_key, {})
     pointer = f"/{escape(base_key)}"
+    whole = isinstance(base, dict) and base_key in config
     if not isinstance(base, dict):
-        troubles.append(Trouble("mistyped", base_key, pointer, base, "object", contract.get("flat", {}).get("mistyped", {})))
+        troubles.append(Trouble("mistyped", base_key, pointer, base, "object", dialect["base_mistyped"]))
         base = {}
+    elif not whole:
+        troubles.append(Trouble("absent", base_key, pointer, None, "", dialect["base_missing"]))
     values = _file_values({k: v for k, v in base.items() if k not in dialect.get("base_drop", ())}, pointer)
     for key, clause in mapping.get("required", {}).items():
         if key not in config:
@@ -228,7 +231,7 @@ def speculators(config: Mapping[str, Any], contract: Mapping[str, Any], mapping:
     for key, clause in mapping.get("set", {}).items():
         values[key] = _set(config, clause, f"/{escape(key)}", troubles, values)
     _fold(values, dialect.get("fold", {}), {"own": base, "default_theta": None})
-    return RuntimeConfig(values, tuple(troubles), complete=True)
+    return RuntimeConfig(values, tuple(troubles), complete=whole)
 
 
 def _set(config: Mapping[str, Any], clause: Mapping[str, Any], pointer: str, troubles: list[Trouble], values: Mapping[str, Val]) -> Val:

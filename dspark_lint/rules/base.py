@@ -31,6 +31,8 @@ class Context:
         self._binding: Binding | None = None
         self._selection: Selection | None = None
         self._inventory: Inventory | None = None
+        self.accused: dict[str, str] | None = None
+        """Keys that the sizes of tensors show to be wrong; filled when a rule asks."""
         self.statement: Statement | None = None
         """The quantization that counts; None when the checkpoint states none."""
 
@@ -187,22 +189,43 @@ def clause_findings(ctx: Context, rule: str, checks: Mapping[str, Mapping[str, A
             if not binding.get("target").get("known") and _mentions(binding, clause, "target"):
                 binding.needs_target.add(rule)
             continue
-        if not holds:
+        if not holds and not _follows(ctx, clause):
             yield from_clause(ctx, rule, clause)
 
 
+def violated(ctx: Context, clause: Mapping[str, Any]) -> bool:
+    """Whether a check clause applies here and its requirement is known to be false."""
+    if evaluate(str(clause.get("when", "true")), ctx.binding) is not True:
+        return False
+    holds = evaluate(str(clause["require"]), ctx.binding)
+    return holds is not UNKNOWN and not holds
+
+
+def _follows(ctx: Context, clause: Mapping[str, Any]) -> bool:
+    """Whether a violated clause only repeats that a key contradicts the tensors, which TEN004 says."""
+    if not ctx.have("weights") or not ctx.inventory.mismatches:
+        return False
+    from dspark_lint.rules.ten import accused  # noqa: PLC0415 - only for a clause that is violated
+
+    keys = accused(ctx)
+    return any(n in keys and (keys[n] == "refused" or clause.get("effect", "refused") != "refused") for n in _names_behind(ctx.binding, clause))
+
+
 def _mentions(binding: Binding, clause: Mapping[str, Any], namespace: str) -> bool:
+    return namespace in _names_behind(binding, clause)
+
+
+def _names_behind(binding: Binding, clause: Mapping[str, Any]) -> set[str]:
+    """Return every name that a clause depends on, through derived values down to keys and namespaces."""
     seen: set[str] = set()
     todo = list(names_in(str(clause.get("when", "true"))) | names_in(str(clause["require"])))
     let = binding.family.get("let", {})
     while todo:
         name = todo.pop()
-        if name == namespace:
-            return True
-        if name in let and name not in seen:
+        if name not in seen:
             seen.add(name)
-            todo += names_in(let[name])
-    return False
+            todo += names_in(let[name]) if name in let else ()
+    return seen
 
 
 def from_clause(ctx: Context, rule: str, clause: Mapping[str, Any]) -> Finding:
@@ -218,6 +241,8 @@ def from_clause(ctx: Context, rule: str, clause: Mapping[str, Any]) -> Finding:
     expected = fill(str(clause["expected"]), binding) if "expected" in clause else None
     if "message" in clause:
         message = fill(clause["message"], binding)
+        if ctx.release not in message:
+            message = f"vLLM {ctx.release}: {message}"
     else:
         stands = _stands(tensor or (pointer or "").rpartition("/")[2], found or "")
         message = f"{stands}, where vLLM {ctx.release} expects {expected}: {fill(clause['says'], binding)}."
@@ -229,7 +254,7 @@ def _stands(subject: str, found: str) -> str:
     """Return ``subject is found``; where what was found is a phrase of its own, that phrase."""
     if subject and found.startswith(f"{subject} "):
         return f"{subject} is {found[len(subject) + 1 :]}"
-    phrase = " " in found and found[:1].isalpha()
+    phrase = " " in found and found[:1].isalpha() and not found.startswith(("a ", "an "))
     return found if phrase or not subject else f"{subject} is {found}"
 
 

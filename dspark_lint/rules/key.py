@@ -128,7 +128,20 @@ def missing(ctx: Context) -> Iterator[Finding]:
         )
 
 
-_CONVERTED = {"to_int": "an integer, or what int() takes", "to_float": "a number, or what float() takes"}
+_WORDS = {
+    "to_int": "an integer, or what int() takes", "to_float": "a number, or what float() takes",
+    "integer": "an integer", "number": "a number", "float": "a float", "string": "a string", "boolean": "a boolean", "array": "a list", "object": "an object",
+}
+
+
+def _accepted(types: str | list[str]) -> str:
+    """Return accepted types in words: ``an integer or null``."""
+    words = []
+    for one in [types] if isinstance(types, str) else types:
+        outer, of, inner = one.partition(" of ")
+        words.append(_WORDS.get(outer, outer) + (f" of {inner}s" if of else ""))
+    return " or ".join(words)
+
 
 
 def mistyped(ctx: Context) -> Iterator[Finding]:
@@ -137,15 +150,15 @@ def mistyped(ctx: Context) -> Iterator[Finding]:
         if trouble.kind in ("mistyped", "unmappable"):
             if trouble.key == "architectures" and tells_architectures(ctx):
                 continue
+            expected = _accepted(trouble.expected) if trouble.kind == "mistyped" else trouble.expected
             yield finding(
-                ctx, "KEY002", {"effect": "refused", **trouble.clause},
-                f"{trouble.key} is {as_json(trouble.found)}, where vLLM {ctx.release} expects {trouble.expected}: {trouble.clause.get('says', 'reading it raises')}.",
-                file=config_file(ctx), pointer=trouble.pointer, expected=trouble.expected, found=as_json(trouble.found),
+                ctx, "KEY002", {"effect": "refused", "source": (ctx.binding.mapping or {}).get("source"), **trouble.clause},
+                f"{trouble.key} is {as_json(trouble.found)}, where vLLM {ctx.release} expects {expected}: {trouble.clause.get('says', 'reading it raises')}.",
+                file=config_file(ctx), pointer=trouble.pointer, expected=expected, found=as_json(trouble.found),
             )
     for trouble_kind in ("null", "mistyped"):
         for key in _broken(ctx, trouble_kind):
-            accepted = key.clause.get("type", "")
-            expected = _CONVERTED.get(accepted, accepted) if isinstance(accepted, str) else " or ".join(accepted)
+            expected = _accepted(key.clause.get("type", ""))
             yield finding(
                 ctx, "KEY002", {"effect": "refused", **{k: v for k, v in key.clause.items() if k in ("source", "effect")}},
                 f"{key_place(key)} is {as_json(key.raw)}, where vLLM {ctx.release} expects {expected}: {_says(key.clause, key, trouble_kind)}.",

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dspark_lint.contract.expr import UNKNOWN, evaluate, names_in
-from dspark_lint.rules.base import Context, Rule, config_file, finding, in_contract, key_place, plural, show
+from dspark_lint.rules.base import Context, Rule, config_file, finding, in_contract, key_place, plural, show, violated
 from dspark_lint.rules.renamed import Rename, renames, substitution
 
 
@@ -207,6 +207,7 @@ def dropped(ctx: Context) -> Iterator[Finding]:
 
 def _stray_groups(ctx: Context, rule: str, *, refused: bool) -> Iterator[Finding]:
     known = explained(ctx)
+    told = _told_by_checks(ctx) if ctx.inventory.strays else set()
     excess = excess_layers(ctx)
     groups: dict[str, list[Stray]] = {}
     past: list[Stray] = []
@@ -214,7 +215,7 @@ def _stray_groups(ctx: Context, rule: str, *, refused: bool) -> Iterator[Finding
         effect = stray.clause.get("effect")
         if stray.clause.get("then") == "ignored" or stray.clause.get("rule", rule) != rule or (effect == "refused") != refused:
             continue
-        if stray.disk in known.strays:
+        if stray.disk in known.strays or stray.canonical in told:
             continue
         if excess and re.match(r"layers\.\d+\.", stray.canonical):
             past.append(stray)
@@ -361,7 +362,7 @@ def key_faults(ctx: Context) -> list[KeyFault]:
                 votes.setdefault((key, implied), []).append(mismatch)
         best: KeyFault | None = None
         for (key, implied), group in votes.items():
-            if (best is None or len(group) > len(best.mismatches)) and not _contradicted(ctx, key, mismatched):
+            if (best is None or len(group) > len(best.mismatches)) and not _contradicted(ctx, key, implied, mismatched):
                 best = KeyFault(key, implied, group)
         if best is None or (len(best.mismatches) < 2 and not _only_witness(ctx, best)):
             return faults
@@ -376,8 +377,8 @@ def _only_witness(ctx: Context, fault: KeyFault) -> bool:
     return origin in ("default", "absent")
 
 
-def _keys_of(ctx: Context, text: str) -> set[str]:
-    """Return the integer keys of the family that a dimension is made of."""
+def _keys_of(ctx: Context, text: str, *, lists: bool = False) -> set[str]:
+    """Return the integer keys of the family that a dimension is made of; with `lists` also those it counts."""
     found: set[str] = set()
     todo = list(names_in(text))
     let = ctx.binding.family.get("let", {})
@@ -385,7 +386,8 @@ def _keys_of(ctx: Context, text: str) -> set[str]:
     while todo:
         name = todo.pop()
         if name in ctx.binding.keys:
-            if isinstance(ctx.binding.keys[name].value, int) and not isinstance(ctx.binding.keys[name].value, bool):
+            value = ctx.binding.keys[name].value
+            if (isinstance(value, int) and not isinstance(value, bool)) or (lists and isinstance(value, list)):
                 found.add(name)
         elif name in let and name not in seen:
             seen.add(name)
@@ -437,21 +439,40 @@ def _solve(ctx: Context, text: str, key: str, wanted: int) -> int | None:
     return value + 1 if rest == 0 and value + 1 > 0 and evaluate(text, _With(ctx, key, value + 1)) == wanted else None
 
 
-def _contradicted(ctx: Context, key: str, mismatched: set[str]) -> bool:
-    """Whether a tensor that fits today shows the key's present value to be right."""
+def _contradicted(ctx: Context, key: str, implied: int, mismatched: set[str]) -> bool:
+    """Whether a tensor that fits today would not with the key's implied value."""
+    scope = _With(ctx, key, implied)
+    variables = set(ctx.binding.family.get("loops", {}))
     for name, exp in ctx.inventory.expected.items():
         disk = ctx.inventory.disk_of.get(name)
         if disk is None or disk in mismatched or exp.shape is None:
             continue
-        if any(key in _keys_of(ctx, str(t)) for t in exp.clause.get("shape", ())):
-            return True
+        for text, have in zip(map(str, exp.clause.get("shape", ())), exp.shape, strict=True):
+            if key in _keys_of(ctx, text) and (names_in(text) & variables or evaluate(text, scope) != have):
+                return True
     return False
+
+
+def accused(ctx: Context) -> dict[str, str]:
+    """Return the keys that size mismatches show to be wrong, with what becomes of it: ``refused`` or ``silent``."""
+    if ctx.accused is None:
+        ctx.accused = {f.key: "silent" if all(m.cut for m in f.mismatches) else "refused" for f in key_faults(ctx)}
+    return ctx.accused
+
+
+def _told_by_checks(ctx: Context) -> set[str]:
+    """Return the tensors that a violated check of the family accounts for."""
+    told: set[str] = set()
+    for clause in ctx.binding.family.get("checks", {}).values():
+        if clause and "explains" in clause and violated(ctx, clause):
+            told.update(clause["explains"])
+    return told
 
 
 def misshapen(ctx: Context) -> Iterator[Finding]:
     """TEN004: a tensor of another size than the configuration gives it."""
     faults = key_faults(ctx)
-    told = {m.disk for f in faults for m in f.mismatches}
+    told = {m.disk for f in faults for m in f.mismatches} | _told_by_checks(ctx)
     yield from (_key_finding(ctx, fault) for fault in faults)
     groups: dict[tuple[str, bool, tuple[int, ...]], list[Mismatch]] = {}
     for mismatch in ctx.inventory.mismatches:
@@ -492,7 +513,7 @@ def _made_of(ctx: Context, mismatch: Mismatch) -> str:
     parts = []
     for axis in mismatch.dims or range(len(mismatch.expected.clause.get("shape", ()))):
         text = str(mismatch.expected.clause["shape"][axis])
-        keys = sorted(_keys_of(ctx, text))
+        keys = sorted(_keys_of(ctx, text, lists=True))
         values = ", ".join(f"{key_place(ctx.binding.keys[k])} = {show(ctx.binding.keys[k].value)}" for k in keys)
         if values:
             parts.append(f"dimension {axis} follows from {values}")

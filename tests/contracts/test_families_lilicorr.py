@@ -33,13 +33,12 @@ def test_known_from_0_31(release: str, expected: list[Found]) -> None:
         ]),
         ([nested(lilicorr_candidate_topk="4")], [("KEY002", "refused", "/dflash_config/lilicorr_candidate_topk")]),
         ([nested(conv_kernel_size=2)], [("KEY003", "refused", "/dflash_config/conv_kernel_size")]),
-        ([without("dflash_config.block_size", "block_size")], [("KEY003", "refused", "/dflash_config/block_size")]),
         ([without("dflash_config.block_size")], []),
         ([keys(block_size=16)], []),
         ([keys(logit_scale=2.0)], [("KEY008", "silent", "/logit_scale")]),
     ],
     ids=[
-        "off", "any text is on", "on by default", "missing", "misplaced", "as text", "taps without groups", "no block",
+        "off", "any text is on", "on by default", "missing", "misplaced", "as text", "taps without groups",
         "the block at the top", "the nested block wins", "logit_scale",
     ],
 )  # fmt: skip
@@ -161,5 +160,8 @@ def test_target(changes: list[Change], expected: list[Found]) -> None:
 
 
 def test_the_block_is_read_off_the_slots() -> None:
-    """A missing block size is given by the correlator's slots."""
-    assert '"block_size": 4 inside dflash_config' in messages(BASE, without("dflash_config.block_size", "block_size"))
+    """A missing block size is given by the correlator's slots, and told once."""
+    gone = without("dflash_config.block_size", "block_size")
+
+    assert told(BASE, gone) == [("TEN004", "refused", "/dflash_config/block_size")]
+    assert '"dflash_config.block_size": 4' in messages(BASE, gone)
