@@ -70,6 +70,7 @@ class Statement:
         self._choose()
         if self.backend != "none" and not self.unjudged and not self.troubles:
             self._merge_layers()
+        if self.backend != "none" and not self.unjudged and not self.troubles:
             self._check()
 
     # -- the scope -------------------------------------------------------------------------------------------------
@@ -116,14 +117,18 @@ class Statement:
             return
 
     def _merge_layers(self) -> None:
-        """Where the mapping of layers is kept in the other file, take it from there, as the release does."""
-        if not self.clause.get("layers_from_file") or self.get("layers") is not None:
+        """Where the statement lacks what the backend needs, take the file's instead, as the release does."""
+        elsewhere = self.clause.get("elsewhere")
+        if not elsewhere or evaluate(str(elsewhere["when"]), self) is not True:
             return
-        for other in self.others:
-            if isinstance(other.value, dict) and other.file != self.place.file:
-                self.place = other
-                self._memo = {"q": other.value}
-                return
+        place = next((p for p in (self.place, *self.others) if p.file == elsewhere["file"] and isinstance(p.value, dict)), None)
+        if place is None:
+            self._trouble({"at": "quantized_layers", **elsewhere["missing"]})
+            return
+        self.others = [p for p in (self.place, *self.others) if p is not place]
+        self.place, self._memo = place, {"q": place.value}
+        if evaluate(str(elsewhere["require"]), self) is not True:
+            self._trouble({"at": "producer", **elsewhere["foreign"]})
 
     def _check(self) -> None:
         for clause in self.clause.get("checks", {}).values():
