@@ -110,7 +110,8 @@ class Statement:
                 self._trouble(clause)
             elif "unjudged" in clause:
                 self.unjudged = str(clause["unjudged"])
-                self.backend = "unjudged"
+                self.backend = clause.get("backend", "unjudged")
+                self.clause = self.section["backends"].get(self.backend, {})
             else:
                 self.backend = clause["backend"]
                 self.clause = self.section["backends"][self.backend]
