@@ -188,6 +188,11 @@ def _joined(findings: list[Finding]) -> list[Finding]:
     """Join what two rules say of one place: a missing key and where it stands instead, a NaN and what it does."""
     places = {(f.file, f.pointer) for f in findings if f.rule.startswith("KEY")}
     found = [f for f in findings if f.rule != "FIL002" or f.pointer is None or (f.file, f.pointer) not in places]
+    if any(f.rule == "DRF002" for f in found):  # what the block was trained for is in doubt then
+        found = [f for f in found if f.rule != "ARC009" or f.severity != "info"]
+    unfit = next((f for f in found if f.rule == "TGT001" and f.effect == "refused"), None)
+    if unfit is not None:  # the wrong vocabulary, or the wrong target: the rest follows from it
+        found = [f for f in found if f is unfit or f.rule not in ("TGT001", "TGT005") or f.effect == "refused" and f.pointer != unfit.pointer]
     for i, told in enumerate(found):
         if told.rule not in ("KEY004", "KEY005"):
             continue

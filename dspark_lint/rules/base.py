@@ -202,11 +202,15 @@ def violated(ctx: Context, clause: Mapping[str, Any]) -> bool:
 
 
 def _follows(ctx: Context, clause: Mapping[str, Any]) -> bool:
-    """Whether a violated clause only repeats that a key contradicts the tensors, which TEN004 says."""
-    if not ctx.have("weights") or not ctx.inventory.mismatches:
+    """Whether a violated clause only repeats what TEN003 or TEN004 says: another name, a key that contradicts tensors."""
+    if not ctx.have("weights"):
         return False
-    from dspark_lint.rules.ten import accused  # noqa: PLC0415 - only for a clause that is violated
+    from dspark_lint.rules.ten import accused, explained  # noqa: PLC0415 - only for a clause that is violated
 
+    if clause["rule"] == "TEN006" and explained(ctx).missing & set(clause.get("explains", ())):
+        return True
+    if not ctx.inventory.mismatches:
+        return False
     keys = accused(ctx)
     return any(n in keys and (keys[n] == "refused" or clause.get("effect", "refused") != "refused") for n in _names_behind(ctx.binding, clause))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import fnmatch
 import re
 
 from collections import Counter
@@ -122,10 +123,11 @@ def missing(ctx: Context) -> Iterator[Finding]:
     """TEN001: a tensor that the loader has a place for is in no file it opens."""
     known = explained(ctx)
     absent = _absent(ctx)
+    told = _told_by_checks(ctx) if absent else set()
     groups: dict[tuple[str, str], list[Expected]] = {}
     whole_layers = _whole_layers(ctx, absent)
     for exp in absent:
-        if exp.name in known.missing:
+        if exp.name in known.missing or _among(told, exp.name):
             continue
         outcome = exp.clause.get("absent")
         layer = re.match(r"layers\.(\d+)\.", exp.name)
@@ -146,7 +148,7 @@ def missing(ctx: Context) -> Iterator[Finding]:
             ctx, "TEN001", clause,
             f"{where} {'is' if len(exps) == 1 else 'are'} missing; vLLM {ctx.release} expects {_dims(shape) if shape else 'it'}: {clause.get('says', '')}.",
             tensor=exps[0].name if len(exps) == 1 else exps[0].pattern,
-            expected=f"{exps[0].pattern} {_dims(shape)}" if shape else exps[0].pattern, found="nothing", count=len(exps),
+            expected=f"{exps[0].pattern} {_dims(shape)}" if shape else exps[0].pattern, found="nothing", count=len(exps), fix=f"export {exps[0].pattern if len(exps) > 1 else exps[0].name}",
         )
 
 
@@ -215,7 +217,7 @@ def _stray_groups(ctx: Context, rule: str, *, refused: bool) -> Iterator[Finding
         effect = stray.clause.get("effect")
         if stray.clause.get("then") == "ignored" or stray.clause.get("rule", rule) != rule or (effect == "refused") != refused:
             continue
-        if stray.disk in known.strays or stray.canonical in told:
+        if stray.disk in known.strays or _among(told, stray.canonical):
             continue
         if excess and re.match(r"layers\.\d+\.", stray.canonical):
             past.append(stray)
@@ -239,9 +241,9 @@ def _stray_finding(ctx: Context, rule: str, strays: list[Stray]) -> Finding:
     return finding(
         ctx, rule, {"effect": "advice", **clause},
         f"{listed} {told} the model that vLLM {ctx.release} builds: {clause.get('says', '')}.",
-        file=_file_of(ctx, names[0]), tensor=names[0], expected=close[0] if close else None,
-        found=_dims(ctx.inventory.tensors[names[0]][1]["shape"]), count=len(names),
-        fix=f"rename it to {close[0]}, if that is what it is" if close else clause.get("fix"),
+        file=_file_of(ctx, names[0]), tensor=names[0], expected=close[0] if close else "no such tensor",
+        found=f"{names[0]} {_dims(ctx.inventory.tensors[names[0]][1]['shape'])}", count=len(names),
+        fix=f"rename it to {close[0]}, if that is what it is" if close else clause.get("fix") or ("leave it out of the export" if refused else None),
     )
 
 
@@ -461,7 +463,7 @@ def accused(ctx: Context) -> dict[str, str]:
 
 
 def _told_by_checks(ctx: Context) -> set[str]:
-    """Return the tensors that a violated check of the family accounts for."""
+    """Return the tensors, as names or patterns, that a violated check of the family accounts for."""
     told: set[str] = set()
     for clause in ctx.binding.family.get("checks", {}).values():
         if clause and "explains" in clause and violated(ctx, clause):
@@ -469,14 +471,19 @@ def _told_by_checks(ctx: Context) -> set[str]:
     return told
 
 
+def _among(patterns: set[str], name: str) -> bool:
+    return bool(patterns) and any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+
+
 def misshapen(ctx: Context) -> Iterator[Finding]:
     """TEN004: a tensor of another size than the configuration gives it."""
     faults = key_faults(ctx)
-    told = {m.disk for f in faults for m in f.mismatches} | _told_by_checks(ctx)
+    told = {m.disk for f in faults for m in f.mismatches}
+    spoken = _told_by_checks(ctx) if ctx.inventory.mismatches else set()
     yield from (_key_finding(ctx, fault) for fault in faults)
     groups: dict[tuple[str, bool, tuple[int, ...]], list[Mismatch]] = {}
     for mismatch in ctx.inventory.mismatches:
-        if mismatch.disk not in told:
+        if mismatch.disk not in told and not _among(spoken, mismatch.expected.name):
             groups.setdefault((mismatch.expected.pattern, mismatch.cut, mismatch.found), []).append(mismatch)
     if len(groups) > 8:
         yield _many_mismatches(ctx, [m for group in groups.values() for m in group])
@@ -487,10 +494,10 @@ def misshapen(ctx: Context) -> Iterator[Finding]:
         assert shape is not None
         where = _layers([m.expected.name for m in group], group[0].expected.pattern)
         verb = "is" if len(group) == 1 else "are"
-        outcome = f"vLLM {ctx.release} cuts it to {_dims(shape)} without a word" if cut else f"vLLM {ctx.release} refuses it"
+        outcome = f"vLLM {ctx.release} cuts it to {_dims(shape)} without a word" if cut else f"vLLM {ctx.release} refuses it; {clause.get('refuses', clause.get('says', ''))}"
         yield finding(
             ctx, "TEN004", clause,
-            f"{where} {verb} {_dims(found)}, where the configuration gives {_dims(shape)}: {outcome}; {clause.get('says', '')}.",
+            f"{where} {verb} {_dims(found)}, where the configuration gives {_dims(shape)}: {outcome}.",
             effect="silent" if cut else "refused", file=_file_of(ctx, group[0].disk), tensor=group[0].disk if len(group) == 1 else pattern,
             expected=_dims(shape), found=_dims(found), count=len(group), fix=_made_of(ctx, group[0]),
         )

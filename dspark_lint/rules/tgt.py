@@ -18,7 +18,7 @@ def stray_map(ctx: Context) -> Iterator[Finding]:
         if stray.clause.get("rule") == "TGT002":
             sizes = f"draft vocabulary {show(ctx.binding.get('draft_vocab_size'))}, target {show(ctx.binding.get('target').get('vocab_size'))}"
             yield finding(
-                ctx, "TGT002", stray.clause, f"{stray.disk} is there, but {stray.clause['says']} ({sizes}).", file=ctx.inventory.tensors[stray.disk][0],
+                ctx, "TGT002", stray.clause, f"{stray.disk} is there, but {stray.clause['says']} ({sizes}); vLLM {ctx.release} raises.", file=ctx.inventory.tensors[stray.disk][0],
                 tensor=stray.disk, expected="no mapping", found=stray.disk, fix="leave d2t and t2d out of the export, or correct draft_vocab_size",
             )
             return

@@ -43,7 +43,7 @@ def mapping_range(ctx: Context) -> Iterator[Finding]:
         hint = "; the table looks like absolute target ids, and this loader adds the draft id to each entry" if absolute else ""
         yield finding(
             ctx, "VAL001", {**clause, "effect": "silent"},
-            f"{disk} maps {plural(len(outside), 'draft id')} outside the target's vocabulary of {size if size is not UNKNOWN else 'unknown size'} (draft id {i} to {mapped[i]}){hint}.",
+            f"{disk} maps {plural(len(outside), 'draft id')} outside the target's vocabulary of {size if size is not UNKNOWN else 'unknown size'} (draft id {i} to {mapped[i]}); vLLM {ctx.release} draws them as they stand{hint}.",
             file=file, tensor=disk, expected=f"0 <= id + {disk}[id] < {size}", found=str(mapped[i]), count=len(outside),
             fix="store offsets: target id minus draft id" if absolute else "export the mapping again",
         )
@@ -54,7 +54,7 @@ def mapping_range(ctx: Context) -> Iterator[Finding]:
         first, second = clash[0]
         yield finding(
             ctx, "VAL001", {**clause, "effect": "silent"},
-            f"{disk} maps {plural(len(clash), 'draft id')} to a target id that another has already (draft ids {first} and {second} both to {mapped[first]}).",
+            f"{disk} maps {plural(len(clash), 'draft id')} to a target id that another has already (draft ids {first} and {second} both to {mapped[first]}); vLLM {ctx.release} gives it the logit of one of the two.",
             file=file, tensor=disk, expected="distinct target ids", found=str(mapped[first]), count=len(clash), fix="export the mapping again",
         )
 
@@ -75,13 +75,13 @@ def mapping_agrees(ctx: Context) -> Iterator[Finding]:
             wrong = len(set(kept) ^ set(mapped))
             yield finding(
                 ctx, "VAL002", {**clause, "effect": "silent", "severity": "warning"},
-                f"t2d keeps {plural(len(kept), 'target id')} and {disk} maps to {len(set(mapped))}, and {plural(wrong, 'id')} {'is' if wrong == 1 else 'are'} in one and not in the other: one of the two tables belongs to another draft.",
+                f"t2d keeps {plural(len(kept), 'target id')} and {disk} maps to {len(set(mapped))}, and {plural(wrong, 'id')} {'is' if wrong == 1 else 'are'} in one and not in the other: one of the two tables belongs to another draft, and vLLM {ctx.release} takes {disk}.",
                 file=file, tensor=disk, expected="the ids that t2d keeps", found=f"{wrong} others", count=wrong, fix="export both tables from one mapping",
             )
     elif not any(offsets) and isinstance(size := ctx.binding.get("target").get("vocab_size"), int) and len(offsets) < size:
         yield finding(
             ctx, "VAL002", {**clause, "effect": "advice", "severity": "info"},
-            f"{disk} is all zero: the draft's {len(offsets)} ids are the target's first {len(offsets)}; right only if the draft was trained on exactly those.",
+            f"{disk} is all zero: under vLLM {ctx.release} the draft's {len(offsets)} ids are the target's first {len(offsets)}; right only if the draft was trained on exactly those.",
             file=file, tensor=disk, expected="offsets", found="zeros",
         )
 
@@ -109,7 +109,7 @@ def small_values(ctx: Context) -> Iterator[Finding]:
         name, file = bad[0]
         yield finding(
             ctx, "VAL003", {"effect": "silent", "severity": "error", "source": ctx.binding.family.get("loader")},
-            f"{plural(len(bad), 'tensor')} ({name}, …) hold NaN or infinity; vLLM {ctx.release} loads them and every draft token that passes through is lost.",
+            f"{plural(len(bad), 'tensor')} ({name}{', …' if len(bad) > 1 else ''}) {'holds' if len(bad) == 1 else 'hold'} NaN or infinity; vLLM {ctx.release} loads {'it' if len(bad) == 1 else 'them'}, and every draft token that passes through is lost.",
             file=file, tensor=name, expected="finite numbers", found="NaN or infinity", count=len(bad), fix="export the weights again",
         )
 

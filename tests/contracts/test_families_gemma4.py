@@ -129,7 +129,7 @@ def test_scalar_rope_keys_are_taken_out_from_0_31() -> None:
         ([drop("markov_head.markov_w1.weight")], [("TEN001", "refused", "markov_head.markov_w1.weight")]),
         ([drop("fc.weight")], [("TEN001", "silent", "fc.weight")]),
         ([drop("layers.1.layer_scalar")], [("TEN001", "silent", "layers.1.layer_scalar")]),
-        ([drop("confidence_head.proj.bias")], [("TEN001", "silent", "confidence_head.proj.bias")]),
+        ([drop("confidence_head.proj.bias")], [("TEN006", "silent", "confidence_head.proj.bias")]),
         ([rename("^", "model.")], [("TEN003", "refused", "model.confidence_head.proj.bias")]),
         ([rename("q_proj", "query")], [("TEN003", "silent", "layers.0.self_attn.query.weight")]),
         ([add("verifier_norm.weight", 64)], [("TEN005", "silent", "verifier_norm.weight")]),
@@ -219,7 +219,7 @@ def test_number_of_tokens(tokens: int | None, release: str, expected: list[Found
         ([keys(target_layer_ids=[])], [("KEY003", "refused", "/target_layer_ids")]),
         ([without("target_layer_ids")], [("KEY001", "refused", "/target_layer_ids")]),
         ([keys(eagle_aux_hidden_state_layer_ids=[2, 5])], [
-            ("DRF001", "silent", "/target_layer_ids"), ("TGT004", "refused", "/eagle_aux_hidden_state_layer_ids"),
+            ("DRF005", "silent", "/eagle_aux_hidden_state_layer_ids"), ("TGT004", "refused", "/eagle_aux_hidden_state_layer_ids"),
         ]),
     ],
     ids=["empty", "missing", "another list wins"],

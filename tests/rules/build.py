@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from conformance.live.cases import WEIGHTS, Spec
+from conformance.live.cases import WEIGHTS, Spec, from_case
+from conformance.recorded import read_corpus
 from support import write_file
 
 from dspark_lint import lint
@@ -180,7 +181,18 @@ def modelopt() -> Spec:
     return _spec(config, serve, BACKBONE, MARKOV, {"confidence_proj.weight": (1, HIDDEN + RANK), "confidence_proj.bias": (1,)})
 
 
-BASES: dict[str, Callable[[], Spec]] = {"native": native, "speculators": speculators, "dflash": dflash, "modelopt": modelopt}
+def gemma4() -> Spec:
+    """A flat Gemma4 DSpark draft beside its multimodal target, as it was recorded."""
+    return from_case(next(case for case in read_corpus("loader") if case["id"] == "base.gemma4"))
+
+
+BASES: dict[str, Callable[[], Spec]] = {
+    "native": native,
+    "speculators": speculators,
+    "dflash": dflash,
+    "modelopt": modelopt,
+    "gemma4": gemma4,
+}
 
 
 # ---------------------------------------------------------------- changes beyond those of conformance.live.cases

@@ -104,7 +104,7 @@ CASES = [
     Case("KEY003", "mixed layers in 0.25", "dflash", (at("layer_types", ["sliding_attention", "full_attention"]), at("dflash_config.swa_window_size", 16)), refused("KEY003", "/layer_types"), vllm="0.25.0", says=("sliding_attention", "mixture")),
     Case("KEY003", "mixed layers later", "dflash", (at("layer_types", ["sliding_attention", "full_attention"]), at("dflash_config.swa_window_size", 16)), vllm="0.26.0"),
     Case("KEY003", "no window", "native", (SLIDING,), refused("KEY003", "/dflash_config/swa_window_size"), says=("swa_window_size", "sliding_window"), fix="swa_window_size"),
-    Case("KEY003", "rope without its factor", "native", (at("rope_scaling", {"rope_type": "yarn"}),), refused("KEY003", "/rope_scaling"), says=("yarn", "factor")),
+    Case("KEY003", "rope without its factor", "native", (at("rope_scaling", {"rope_type": "yarn"}), alone), refused("KEY003", "/rope_scaling"), says=("yarn", "factor")),
     Case("KEY003", "unknown rope", "native", (at("rope_scaling", {"rope_type": "warp", "factor": 2.0}), alone), refused("KEY003", "/rope_scaling"), says=("rope_type warp",)),
     Case("KEY003", "target states unused", "native", (at("dflash_config.use_aux_hidden_state", False),), refused("KEY003", "/dflash_config/use_aux_hidden_state"), says=("use_aux_hidden_state is false", "fc")),
     Case("KEY003", "NaN", "native", (written(NATIVE.replace('"rms_norm_eps": 1e-06', '"rms_norm_eps": NaN')),), refused("KEY003", "/rms_norm_eps"), says=("rms_norm_eps is NaN",)),
