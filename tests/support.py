@@ -12,13 +12,16 @@ from __future__ import annotations
 
 import base64
 import json
+import shutil
+import tempfile
 
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 
 #: Stands for every byte of float data that a recording left out: a small positive number in any float type.
@@ -27,6 +30,19 @@ FILL = b"\x3c"
 TEXT = (".json", ".yaml", ".py", ".txt", ".md")
 #: vLLM guesses the method from the whole path of a draft; none of these may occur above a case.
 SPEAKING_WORDS = ("dflash", "dspark", "eagle", "medusa", "mtp")
+
+
+@contextmanager
+def neutral_directory() -> Iterator[Path]:
+    """A temporary directory whose path names no method; random names do, once in some thousand."""
+    place = Path(tempfile.mkdtemp(prefix="case-"))
+    while any(word in str(place).lower() for word in SPEAKING_WORDS):
+        place.rmdir()
+        place = Path(tempfile.mkdtemp(prefix="case-"))
+    try:
+        yield place
+    finally:
+        shutil.rmtree(place)
 
 
 class Unpacked(NamedTuple):

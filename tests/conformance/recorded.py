@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import tempfile
 import traceback
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 
-from support import unpack_case
+from support import neutral_directory, unpack_case
 
 
 if TYPE_CHECKING:
@@ -147,8 +146,8 @@ def lint_case(case: Case, vllm: str | Sequence[str], root: Path | None = None) -
     """
     from dspark_lint import lint
 
-    with tempfile.TemporaryDirectory(prefix="case-") as scratch:
-        draft, target = unpack_case(case, root or Path(scratch))
+    with neutral_directory() as scratch:
+        draft, target = unpack_case(case, root or scratch)
         report = lint(draft, vllm=vllm, target=target, speculative_config=case.get("speculative_config"))
     return {result.release: result for checkpoint in report.checkpoints for result in checkpoint.results}
 

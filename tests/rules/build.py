@@ -10,15 +10,13 @@ import base64
 import copy
 import json
 import struct
-import tempfile
 
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from conformance.live.cases import WEIGHTS, Spec, from_case
 from conformance.recorded import read_corpus
-from support import write_file
+from support import neutral_directory, write_file
 
 from dspark_lint import lint
 from dspark_lint.manifest.rows import Tensor
@@ -26,6 +24,8 @@ from dspark_lint.manifest.write import header
 
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from dspark_lint.finding import Finding, Result
 
 
@@ -341,8 +341,8 @@ def made(base: str, *changes: Change) -> Spec:
 def results(spec: Spec, vllm: str | Sequence[str] = "==0.32.0") -> dict[str, Result]:
     """Lint a spec; the results by release."""
     # a neutral path: vLLM guesses the method from all of it
-    with tempfile.TemporaryDirectory(prefix="case-") as scratch:
-        draft, target = write(spec, Path(scratch))
+    with neutral_directory() as scratch:
+        draft, target = write(spec, scratch)
         report = lint(draft, vllm=vllm, target=target, speculative_config=spec.serve or None)
     return {r.release: r for r in report.checkpoints[0].results}
 
