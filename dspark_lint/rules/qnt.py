@@ -24,7 +24,7 @@ def _numbers(members: Iterable[Member]) -> str:
     if not numbers:
         return ""
     listed = ", ".join(map(str, numbers[:6])) + (", …" if len(numbers) > 6 else "")
-    return f" in {plural(len(numbers), 'layer')} ({listed})"
+    return f" of {plural(len(numbers), 'layer')} ({listed})"
 
 
 def _subject(members: list[Member]) -> str:
@@ -101,6 +101,7 @@ def idle_entries(ctx: Context) -> Iterator[Finding]:
     for idle in entries.idle():
         hurt = bool(damaged & set(idle.meant))
         groups.setdefault((_kind(fit.modules, idle), idle.why, hurt), []).append(idle)
+    told = False
     for (generic, why, hurt), items in groups.items():
         first = items[0]
         listed = repr(first.entry) if len(items) == 1 else f"{len(items)} entries ({', '.join(repr(i.entry) for i in items[:3])}{', …' if len(items) > 3 else ''})"
@@ -114,9 +115,11 @@ def idle_entries(ctx: Context) -> Iterator[Finding]:
             )
             continue
         instead = entries.suggest(first.meant, first.entry)
+        ways = "" if told else f"; {statement.clause['match_says']}"
+        told = True
         yield finding(
             ctx, "QNT003", clause,
-            f"{listed} of {statement.clause['entries']} {'matches' if one else 'match'} no module that vLLM {ctx.release} builds{_meaning(fit.modules, first, instead)}; {statement.clause['match_says']}.",
+            f"{listed} of {statement.clause['entries']} {'matches' if one else 'match'} no module that vLLM {ctx.release} builds{_meaning(fit.modules, first, instead)}{ways}.",
             file=statement.place.file, pointer=f"{pointer}/{first.at}", expected=instead, found=first.entry, count=len(items),
             fix=f"write {instead!r}" + ("" if one else ", and so on") if instead else None,
         )
@@ -167,7 +170,7 @@ def left_unquantized(ctx: Context) -> Iterator[Finding]:
         return
     groups: dict[tuple[str, str, str], list[Any]] = {}
     for item in fit.unquantized:
-        groups.setdefault((item.member.pattern, item.dtype, item.effect), []).append(item)
+        groups.setdefault((item.member.module.template, item.dtype, item.effect), []).append(item)
     merged: dict[tuple[str, str, str], list[Any]] = {}
     for (pattern, dtype, effect), items in groups.items():
         key = (dtype, effect, items[0].says) if len(groups) > 4 else (pattern, dtype, effect)
