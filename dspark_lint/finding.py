@@ -79,15 +79,11 @@ class Result(NamedTuple):
 
     @property
     def verdict(self) -> Verdict:
-        """The highest severity; `unchecked` when nothing was judged and nothing was found."""
+        """The highest severity; without an error or a warning `unchecked` where nothing could be judged, else `ok`."""
         ranks = [SEVERITIES.index(f.severity) for f in self.findings]
-        if ranks and min(ranks) == 0:
-            return "error"
-        if not self.judged:
-            return "unchecked"
-        if ranks and min(ranks) == 1:
-            return "warning"
-        return "ok"
+        if ranks and min(ranks) < SEVERITIES.index("info"):
+            return "error" if min(ranks) == 0 else "warning"
+        return "ok" if self.judged else "unchecked"
 
 
 class CheckpointReport(NamedTuple):
