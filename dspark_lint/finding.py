@@ -85,6 +85,11 @@ class Result(NamedTuple):
             return "error" if min(ranks) == 0 else "warning"
         return "ok" if self.judged else "unchecked"
 
+    @property
+    def blind(self) -> bool:
+        """Whether nothing about the weights and keys was judged, and nothing refused either: never to read as clean."""
+        return not self.judged and self.verdict != "error"
+
 
 class CheckpointReport(NamedTuple):
     """Everything said about one checkpoint, a result a release."""

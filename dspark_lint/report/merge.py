@@ -94,7 +94,7 @@ def grouped(results: Iterable[Result]) -> dict[str, dict[str, list[str]]]:
 
 def unjudged(checkpoint: CheckpointReport) -> str | None:
     """Return the sentence about the releases under which nothing was judged: silence would read as clean."""
-    blind = [r for r in checkpoint.results if not r.judged]
+    blind = [r for r in checkpoint.results if r.blind]
     if not blind:
         return None
     where = ranges((r.release for r in blind), [r.release for r in checkpoint.results])

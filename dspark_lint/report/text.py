@@ -153,7 +153,7 @@ def _unchecked(checkpoint: CheckpointReport, options: RenderOptions) -> list[str
     blind = unjudged(checkpoint)
     if blind:
         lines += wrap(sentence(blind, 600), options.width, "  ", "    ")
-    reasons = grouped(r for r in checkpoint.results if r.judged)
+    reasons = grouped(r for r in checkpoint.results if not r.blind)
     if options.quiet or not reasons:
         return lines
     if options.verbose:
@@ -198,7 +198,7 @@ def _total(report: Report, options: RenderOptions) -> list[str]:
     parts = [f"{said or ('nothing was checked' if worst == 'unchecked' else 'no findings')} {scope}"]
     if not options.quiet and worst != "unchecked":
         parts.append(_checked(results))
-        blind = sum(not r.judged for r in results)
+        blind = sum(r.blind for r in results)
         if blind:
             parts.append(f"{blind} of {counted(len(results), 'result')} unchecked")
     text, *rest = wrap("; ".join(parts), options.width, "", "  ")
