@@ -170,7 +170,8 @@ def left_unquantized(ctx: Context) -> Iterator[Finding]:
         return
     groups: dict[tuple[str, str, str], list[Any]] = {}
     for item in fit.unquantized:
-        groups.setdefault((item.member.module.template, item.dtype, item.effect), []).append(item)
+        home = item.member.module.template if item.member.module is not None else item.member.pattern
+        groups.setdefault((home, item.dtype, item.effect), []).append(item)
     merged: dict[tuple[str, str, str], list[Any]] = {}
     for (pattern, dtype, effect), items in groups.items():
         key = (dtype, effect, items[0].says) if len(groups) > 4 else (pattern, dtype, effect)
