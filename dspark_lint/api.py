@@ -17,6 +17,7 @@ from dspark_lint.target import Target, read_target
 
 if TYPE_CHECKING:
     from dspark_lint.checkpoint import Checkpoint
+    from dspark_lint.scan.store import Bar, Store
 
 
 def lint(
@@ -27,12 +28,14 @@ def lint(
     speculative_config: Mapping[str, Any] | None = None,
     select: frozenset[str] | None = None,
     deep: bool = False,
+    progress: Bar | None = None,
 ) -> Report:
     """Hold one checkpoint against one or several vLLM releases.
 
     `vllm` is a release, a range or a list of them (``"0.32"``, ``"0.27..0.33"``, ``"all"``). `target` is the target
     model's directory or config.json. `speculative_config` is vLLM's own flag as a mapping; without it the method is
-    inferred and the result's notes say so. A broken checkpoint is findings, not an exception; UsageError is raised for
+    inferred and the result's notes say so. With `deep` all tensor data is read, once for all releases; `progress` is
+    then given the number of bytes and returns a context manager that is called with numbers of bytes done. A broken checkpoint is findings, not an exception; UsageError is raised for
     a path that does not exist, a target that cannot be read, or a release without a contract.
     """
     from dspark_lint.checkpoint import open_checkpoint  # noqa: PLC0415 - reading is not needed to import the API
@@ -40,7 +43,7 @@ def lint(
     checkpoint = open_checkpoint(os.fspath(path))
     releases = resolve(vllm)
     partner = read_target(os.fspath(target)) if target is not None else None
-    report = lint_checkpoint(checkpoint, releases, target=partner, serve=speculative_config, select=select, deep=deep)
+    report = lint_checkpoint(checkpoint, releases, target=partner, serve=speculative_config, select=select, deep=deep, progress=progress)
     return Report((report,), __version__)
 
 
@@ -52,13 +55,19 @@ def lint_checkpoint(
     serve: Mapping[str, Any] | None = None,
     select: frozenset[str] | None = None,
     deep: bool = False,
+    progress: Bar | None = None,
     extra: Mapping[str, str] | None = None,
 ) -> CheckpointReport:
     """Hold an opened checkpoint against full release numbers."""
     results = []
+    values: Store | None = None
+    if deep:
+        from dspark_lint.scan.store import Store  # noqa: PLC0415 - only for --deep
+
+        values = Store(checkpoint.root_dir, progress)
     dialect: str | None = None
     for release in releases:
-        result, binding = judge(checkpoint, load_contract(release, extra), target=target, serve=serve, selected=select, deep=deep)
+        result, binding = judge(checkpoint, load_contract(release, extra), target=target, serve=serve, selected=select, deep=values)
         results.append(result)
         if binding is not None:
             dialect = binding.dialect

@@ -18,6 +18,7 @@ from dspark_lint.selection import Selection, select
 if TYPE_CHECKING:
     from dspark_lint.checkpoint import Checkpoint
     from dspark_lint.contract.model import Contract
+    from dspark_lint.scan.store import Store
     from dspark_lint.target import Target
 
 
@@ -28,7 +29,7 @@ def judge(
     target: Target | None = None,
     serve: Mapping[str, Any] | None = None,
     selected: frozenset[str] | None = None,
-    deep: bool = False,
+    deep: Store | None = None,
 ) -> tuple[Result, Binding | None]:
     """Run the rules over a checkpoint under one resolved contract.
 
@@ -61,6 +62,8 @@ def judge(
     findings, checked, unchecked = _run(ctx)
     if binding is not None:
         unchecked += _scope_notes(binding, contract)
+        if deep is None and "VAL003" in checked:
+            unchecked.append(("VAL003", "all but norms and biases needs --deep"))
         unchecked += [(rule, "needs --target") for rule in sorted(binding.needs_target) if rule in checked]
     kept = [f for f in findings if selected is None or f.rule in selected]
     kept.sort(key=lambda f: SEVERITIES.index(f.severity))
@@ -165,6 +168,7 @@ _WHY = {
     "config": "config.json could not be read",
     "family": "no draft loader of this release is reached",
     "weights": "no complete set of safetensors headers could be read",
+    "deep": "needs --deep",
 }
 
 

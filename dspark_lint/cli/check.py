@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +18,10 @@ from dspark_lint.finding import SEVERITIES, CheckpointReport, Report
 from dspark_lint.report import FORMATS, MACHINE, render, resolve_format
 from dspark_lint.report.base import RenderOptions, RuleInfo
 from dspark_lint.report.color import want_color
+
+
+if TYPE_CHECKING:
+    from dspark_lint.scan.store import Bar
 
 
 def _speculative_config(_ctx: click.Context, _param: click.Parameter, value: str | None) -> dict[str, Any] | None:
@@ -92,8 +96,13 @@ def _check_all(paths: list[str], options: dict[str, Any], selected: frozenset[st
     spec = list(options["vllm"]) or (sorted(extra) if extra else "latest")
     releases = resolve(spec, tuple(extra), nearest=options["nearest"])
     target = read_target(options["target"]) if options["target"] else None
+    bar: Bar | None = None
+    if options["deep"]:
+        from dspark_lint.scan.progress import Progress  # noqa: PLC0415 - only for --deep
+
+        bar = Progress
     return [
-        lint_checkpoint(open_checkpoint(path), releases, target=target, serve=options["serve"], select=selected, deep=options["deep"], extra=extra)
+        lint_checkpoint(open_checkpoint(path), releases, target=target, serve=options["serve"], select=selected, deep=options["deep"], progress=bar, extra=extra)
         for path in paths
     ]
 
@@ -185,6 +194,6 @@ def exit_code(report: Report, fail_on: str) -> int:
         bar = SEVERITIES.index(fail_on)
         if any(SEVERITIES.index(f.severity) <= bar for r in results for f in r.findings):
             return exits.FINDINGS
-    if not results or all(r.verdict == "unchecked" for r in results):
+    if not results or all(r.blind for r in results):
         return exits.NOTHING
     return exits.CLEAN

@@ -18,16 +18,21 @@ if TYPE_CHECKING:
     from dspark_lint.contract.model import Contract
     from dspark_lint.inventory import Inventory
     from dspark_lint.quant.statement import Statement
+    from dspark_lint.scan.store import Store
+    from dspark_lint.scan.tally import TensorStats
     from dspark_lint.selection import Selection
 
 
 class Context:
     """Everything a rule may look at: one checkpoint under one release. Rules read it and never change it."""
 
-    def __init__(self, checkpoint: Checkpoint, contract: Contract, *, deep: bool = False) -> None:
+    def __init__(self, checkpoint: Checkpoint, contract: Contract, *, deep: Store | None = None) -> None:
         self.checkpoint = checkpoint
         self.contract = contract
         self.deep = deep
+        """Where all tensor data can be asked about; None without --deep."""
+        self.statistics: Mapping[str, TensorStats] | None = None
+        """What the tensors hold, by their names on disk; filled when a rule asks."""
         self._binding: Binding | None = None
         self._selection: Selection | None = None
         self._inventory: Inventory | None = None
@@ -60,9 +65,11 @@ class Context:
         return self._inventory
 
     def have(self, requirement: str) -> bool:
-        """Whether a rule's requirement is met: ``files``, ``config``, ``family``, ``weights``."""
+        """Whether a rule's requirement is met: ``files``, ``config``, ``family``, ``weights``, ``deep``."""
         if requirement == "files":
             return self._selection is not None
+        if requirement == "deep":
+            return self.deep is not None
         if requirement == "config":
             return self._binding is not None
         if requirement == "family":

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dspark_lint.contract.expr import UNKNOWN
 from dspark_lint.rules.base import Context, Rule, finding, plural
+from dspark_lint.rules.val_deep import broken_numbers
 
 
 if TYPE_CHECKING:
@@ -92,7 +93,10 @@ MOST_SMALL = 256
 
 
 def small_values(ctx: Context) -> Iterator[Finding]:
-    """VAL003: NaN or infinity in a norm or bias."""
+    """VAL003: NaN or infinity in a norm or bias; in anything with --deep."""
+    if ctx.deep is not None:
+        yield from broken_numbers(ctx)
+        return
     bad: list[tuple[str, str]] = []
     read = 0
     for name, (file, entry) in ctx.inventory.tensors.items():
@@ -117,5 +121,5 @@ def small_values(ctx: Context) -> Iterator[Finding]:
 RULES = (
     Rule("VAL001", "d2t leads outside the target's vocabulary or two ids to one", "A table of offsets maps draft ids to target ids: id + d2t[id]. An entry that leads out of range draws wrong tokens or stops the engine; a table of absolute ids does so for about half of its entries.", "Store offsets, distinct and in range.", "error", "silent", mapping_range, ("family", "weights"), fires="a d2t of absolute target ids", quiet="d2t[i] = target id - i"),
     Rule("VAL002", "d2t and t2d disagree", "t2d, where it ships, is the mask of target ids that the draft can produce; its true positions are exactly id + d2t[id].", "Export both from one mapping.", "warning", "silent", mapping_agrees, ("family", "weights"), fires="a t2d of another draft", quiet="t2d true exactly at id + d2t[id]"),
-    Rule("VAL003", "NaN or infinity in a small tensor", "Norms and biases are read whole, they are small; a NaN there spoils every token.", "Export the weights again.", "error", "silent", small_values, ("family", "weights"), fires="norm.weight of NaN", quiet="finite weights"),
+    Rule("VAL003", "NaN or infinity", "A NaN or an infinity spoils every token that passes through it. Norms and biases, which are small, are always read; everything else with --deep.", "Export the weights again.", "error", "silent", small_values, ("family", "weights"), fires="norm.weight of NaN", quiet="finite weights"),
 )

@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from rules import test_arc, test_drf, test_fil, test_key, test_ten, test_tgt, test_val
+from rules import test_arc, test_drf, test_fil, test_key, test_ten, test_tgt, test_val, test_val_deep
 from rules.build import BASES, RELEASES, Case, findings, made, results, told
 
 from dspark_lint.contract.load import shipped_releases
@@ -17,7 +17,7 @@ from dspark_lint.rules import REGISTRY, Rule
 
 
 TABLES: tuple[list[Case], ...] = tuple(
-    module.CASES for module in (test_fil, test_arc, test_key, test_drf, test_ten, test_tgt, test_val)
+    module.CASES for module in (test_fil, test_arc, test_key, test_drf, test_ten, test_tgt, test_val, test_val_deep)
 )
 CASES = [case for table in TABLES for case in table]
 #: Rules about quantization have their tables elsewhere.
@@ -114,7 +114,7 @@ def test_every_clause_names_a_rule_of_the_registry() -> None:
 @pytest.mark.parametrize("case", [case for case in CASES if case.fires], ids=lambda case: f"{case.rule}-{case.name}")
 def test_says_where_it_is_from(case: Case) -> None:
     """Every finding of a rule's table cites a line of the release and says what was found or expected."""
-    for finding in findings(case.base, *case.changes, vllm=case.vllm):
+    for finding in findings(case.base, *case.changes, vllm=case.vllm, deep=case.deep):
         assert finding.source is not None, finding.message
         assert re.search(r"^[\w/]+\.py:\d+$", finding.source), finding.source
         assert finding.message[-1] == "."
