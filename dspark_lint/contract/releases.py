@@ -31,7 +31,7 @@ def resolve(spec: str | Sequence[str], extra: Sequence[str] = (), *, nearest: bo
     if text == "latest":
         return (known[-1],)
     if text == "installed":
-        return _exact(_installed(), known, nearest=nearest)
+        return _of_version(_installed(), known, nearest=nearest)
     if ".." in text:
         low, _, high = text.partition("..")
         return _range(low.strip(), high.strip(), known, text)
@@ -43,9 +43,8 @@ def resolve(spec: str | Sequence[str], extra: Sequence[str] = (), *, nearest: bo
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    cleaned = text.removeprefix("v").split("+")[0]
     try:
-        numbers = parts(cleaned)
+        numbers = parts(text.removeprefix("v").split("+")[0])
     except ValueError:
         raise UsageError(f"--vllm {text}: not a release; write 0.32, 0.32.0, '>=0.28,<0.32', 0.27..0.33, all, latest or installed") from None
     return numbers
@@ -60,6 +59,20 @@ def _exact(text: str, known: Sequence[str], *, nearest: bool) -> tuple[str, ...]
     if nearest:
         return (close,)
     raise UsageError(f"--vllm {text}: there is no contract for it; the nearest is {close} (use --nearest to check against that one). Known: {', '.join(known)}")
+
+
+def _of_version(version: str, known: Sequence[str], *, nearest: bool) -> tuple[str, ...]:
+    """Return the release of an installed version; a nightly or a candidate is the release that it comes before."""
+    from packaging.version import InvalidVersion, Version  # noqa: PLC0415 - only for `installed`
+
+    try:
+        parsed = Version(version)
+    except InvalidVersion as e:
+        raise UsageError(f"--vllm installed: the installed vLLM calls itself {version}, which is no version; name a release instead") from e
+    if parsed.is_prerelease and not nearest:
+        close = nearest_to(parsed.release, known)
+        raise UsageError(f"--vllm installed: {version} is no release; the nearest is {close} (use --nearest to check against that one)")
+    return _exact(parsed.base_version if not parsed.epoch else version, known, nearest=nearest)
 
 
 def nearest_to(numbers: tuple[int, ...], known: Sequence[str]) -> str:
