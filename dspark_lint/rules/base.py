@@ -212,7 +212,8 @@ def _follows(ctx: Context, clause: Mapping[str, Any]) -> bool:
     """Whether a violated clause only repeats what TEN003 or TEN004 says: another name, a key that contradicts tensors."""
     if not ctx.have("weights"):
         return False
-    from dspark_lint.rules.ten import accused, explained  # noqa: PLC0415 - only for a clause that is violated
+    from dspark_lint.rules.sizes import accused  # noqa: PLC0415 - only for a clause that is violated
+    from dspark_lint.rules.ten import explained  # noqa: PLC0415 - as above
 
     if clause["rule"] == "TEN006" and explained(ctx).missing & set(clause.get("explains", ())):
         return True
@@ -279,6 +280,6 @@ def key_place(key: Key) -> str:
     return key.pointer.lstrip("/").replace("/", ".").replace("~1", "/").replace("~0", "~")
 
 
-def plural(number: int, noun: str) -> str:
-    """Return ``1 tensor``, ``3 tensors``."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def plural(number: int, noun: str, many: str | None = None) -> str:
+    """Return ``1 tensor``, ``3 tensors``; `many` where an s does not make the plural."""
+    return f"{number} {noun}" if number == 1 else f"{number} {many or noun + 's'}"

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import difflib
-import fnmatch
 import re
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dspark_lint.contract.expr import UNKNOWN, evaluate, names_in
-from dspark_lint.rules.base import Context, Rule, config_file, finding, in_contract, key_place, plural, show, violated
+from dspark_lint.contract.expr import UNKNOWN, evaluate
+from dspark_lint.rules.base import Context, Rule, config_file, finding, in_contract, key_place, plural, show
+from dspark_lint.rules.naming import dims, file_of, layer_names
 from dspark_lint.rules.renamed import Rename, renames, substitution
+from dspark_lint.rules.sizes import among, misshapen, told_by_checks
 
 
 if TYPE_CHECKING:
     from dspark_lint.finding import Finding
-    from dspark_lint.inventory import Expected, Mismatch, Stray
+    from dspark_lint.inventory import Expected, Stray
 
 
 def _outcome(ctx: Context, exp: Expected) -> Mapping[str, Any]:
@@ -31,24 +32,6 @@ def _outcome(ctx: Context, exp: Expected) -> Mapping[str, Any]:
     while "otherwise" in outcome and evaluate(outcome["when"], ctx.binding) is not True:
         outcome = outcomes[outcome["otherwise"]]
     return outcome
-
-
-def _file_of(ctx: Context, disk: str) -> str:
-    return ctx.inventory.tensors[disk][0]
-
-
-def _dims(shape: Any) -> str:
-    return "[" + ", ".join("?" if d is UNKNOWN else str(d) for d in shape) + "]"
-
-
-def _layers(names: list[str], pattern: str) -> str:
-    """Return ``layers.{i}.x in 2 layers (0, 1)`` for a group of names of one pattern."""
-    if len(names) == 1:
-        return names[0]
-    before = pattern.index("{")
-    numbers = sorted({int(m.group()) for n in names if (m := re.match(r"\d+", n[before:]))})
-    listed = ", ".join(map(str, numbers[:6])) + (", …" if len(numbers) > 6 else "")
-    return f"{pattern} in {plural(len(numbers), 'layer')} ({listed})"
 
 
 def prefix_of(ctx: Context) -> str | None:
@@ -123,11 +106,11 @@ def missing(ctx: Context) -> Iterator[Finding]:
     """TEN001: a tensor that the loader has a place for is in no file it opens."""
     known = explained(ctx)
     absent = _absent(ctx)
-    told = _told_by_checks(ctx) if absent else set()
+    told = told_by_checks(ctx) if absent else set()
     groups: dict[tuple[str, str], list[Expected]] = {}
     whole_layers = _whole_layers(ctx, absent)
     for exp in absent:
-        if exp.name in known.missing or _among(told, exp.name):
+        if exp.name in known.missing or among(told, exp.name):
             continue
         outcome = exp.clause.get("absent")
         layer = re.match(r"layers\.(\d+)\.", exp.name)
@@ -143,12 +126,12 @@ def missing(ctx: Context) -> Iterator[Finding]:
     for exps in few:
         clause = {**_outcome(ctx, exps[0]), "source": exps[0].clause.get("absent_source") or _outcome(ctx, exps[0]).get("source")}
         shape = exps[0].shape
-        where = _layers([e.name for e in exps], exps[0].pattern)
+        where = layer_names([e.name for e in exps], exps[0].pattern)
         yield finding(
             ctx, "TEN001", clause,
-            f"{where} {'is' if len(exps) == 1 else 'are'} missing; vLLM {ctx.release} expects {_dims(shape) if shape else 'it'}: {clause.get('says', '')}.",
+            f"{where} {'is' if len(exps) == 1 else 'are'} missing; vLLM {ctx.release} expects {dims(shape) if shape else 'it'}: {clause.get('says', '')}.",
             tensor=exps[0].name if len(exps) == 1 else exps[0].pattern,
-            expected=f"{exps[0].pattern} {_dims(shape)}" if shape else exps[0].pattern, found="nothing", count=len(exps), fix=f"export {exps[0].pattern if len(exps) > 1 else exps[0].name}",
+            expected=f"{exps[0].pattern} {dims(shape)}" if shape else exps[0].pattern, found="nothing", count=len(exps), fix=f"export {exps[0].pattern if len(exps) > 1 else exps[0].name}",
         )
 
 
@@ -209,7 +192,7 @@ def dropped(ctx: Context) -> Iterator[Finding]:
 
 def _stray_groups(ctx: Context, rule: str, *, refused: bool) -> Iterator[Finding]:
     known = explained(ctx)
-    told = _told_by_checks(ctx) if ctx.inventory.strays else set()
+    told = told_by_checks(ctx) if ctx.inventory.strays else set()
     excess = excess_layers(ctx)
     groups: dict[str, list[Stray]] = {}
     past: list[Stray] = []
@@ -217,7 +200,7 @@ def _stray_groups(ctx: Context, rule: str, *, refused: bool) -> Iterator[Finding
         effect = stray.clause.get("effect")
         if stray.clause.get("then") == "ignored" or stray.clause.get("rule", rule) != rule or (effect == "refused") != refused:
             continue
-        if stray.disk in known.strays or _among(told, stray.canonical):
+        if stray.disk in known.strays or among(told, stray.canonical):
             continue
         if excess and re.match(r"layers\.\d+\.", stray.canonical):
             past.append(stray)
@@ -241,8 +224,8 @@ def _stray_finding(ctx: Context, rule: str, strays: list[Stray]) -> Finding:
     return finding(
         ctx, rule, {"effect": "advice", **clause},
         f"{listed} {told} the model that vLLM {ctx.release} builds: {clause.get('says', '')}.",
-        file=_file_of(ctx, names[0]), tensor=names[0], expected=close[0] if close else "no such tensor",
-        found=f"{names[0]} {_dims(ctx.inventory.tensors[names[0]][1]['shape'])}", count=len(names),
+        file=file_of(ctx, names[0]), tensor=names[0], expected=close[0] if close else "no such tensor",
+        found=f"{names[0]} {dims(ctx.inventory.tensors[names[0]][1]['shape'])}", count=len(names),
         fix=f"rename it to {close[0]}, if that is what it is" if close else clause.get("fix") or ("leave it out of the export" if refused else None),
     )
 
@@ -289,7 +272,7 @@ def misnamed(ctx: Context) -> Iterator[Finding]:
         yield finding(
             ctx, "TEN003", clause,
             f"{len(strays)} tensor names start with {prefix!r}, which vLLM {ctx.release} does not take off: {clause.get('says', '')}.",
-            file=_file_of(ctx, strays[0].disk), tensor=strays[0].disk, expected=strays[0].canonical[len(prefix) :], found=strays[0].disk,
+            file=file_of(ctx, strays[0].disk), tensor=strays[0].disk, expected=strays[0].canonical[len(prefix) :], found=strays[0].disk,
             count=len(strays), fix=f"take {prefix!r} off every tensor name",
         )
         return
@@ -300,7 +283,7 @@ def misnamed(ctx: Context) -> Iterator[Finding]:
         yield finding(
             ctx, "TEN003", clause,
             f"layer numbers on disk start at {shift} where vLLM {ctx.release} expects the draft's own, from 0: {clause.get('says', '')}.",
-            file=_file_of(ctx, strays[0].disk), tensor=strays[0].disk, expected="layers.0.*", found=f"layers.{shift}.*",
+            file=file_of(ctx, strays[0].disk), tensor=strays[0].disk, expected="layers.0.*", found=f"layers.{shift}.*",
             count=len(strays), fix=f"subtract {shift} from every layer number",
         )
         return
@@ -320,7 +303,7 @@ def _renamed_module(ctx: Context, wanted: str, there: str, pairs: list[Rename]) 
     return finding(
         ctx, "TEN003", clause,
         f"{len(pairs)} tensors are called {there} where vLLM {ctx.release} expects {wanted} ({first.stray.disk} for {first.expected.name}): {clause.get('says', '')}.",
-        file=_file_of(ctx, first.stray.disk), tensor=first.stray.disk, expected=wanted, found=there, count=len(pairs),
+        file=file_of(ctx, first.stray.disk), tensor=first.stray.disk, expected=wanted, found=there, count=len(pairs),
         fix=f"rename {there} to {wanted} in every tensor name",
     )
 
@@ -335,220 +318,9 @@ def _renamed_tensors(ctx: Context, pairs: list[Rename]) -> Iterator[Finding]:
         yield finding(
             ctx, "TEN003", clause,
             f"{generic} has no place in the model that vLLM {ctx.release} builds, while {pattern} of the same shape is missing: {clause.get('says', '')}.",
-            file=_file_of(ctx, same[0].stray.disk), tensor=same[0].stray.disk, expected=pattern, found=generic, count=len(same),
+            file=file_of(ctx, same[0].stray.disk), tensor=same[0].stray.disk, expected=pattern, found=generic, count=len(same),
             fix=f"rename {generic} to {pattern}",
         )
-
-
-class KeyFault(NamedTuple):
-    """One key of the configuration that explains a set of size mismatches."""
-
-    key: str
-    implied: int
-    mismatches: list[Mismatch]
-
-
-def key_faults(ctx: Context) -> list[KeyFault]:
-    """Find the keys whose value, were it another, would make mismatched tensors fit and break none that fits.
-
-    One wrong number in config.json shows in every layer; it is one fault.
-    """
-    inventory = ctx.inventory
-    left = list(inventory.mismatches)
-    faults: list[KeyFault] = []
-    mismatched = {m.disk for m in left}
-    while left:
-        votes: dict[tuple[str, int], list[Mismatch]] = {}
-        for mismatch in left:
-            for key, implied in _implied(ctx, mismatch):
-                votes.setdefault((key, implied), []).append(mismatch)
-        best: KeyFault | None = None
-        for (key, implied), group in votes.items():
-            if (best is None or len(group) > len(best.mismatches)) and not _contradicted(ctx, key, implied, mismatched):
-                best = KeyFault(key, implied, group)
-        if best is None or (len(best.mismatches) < 2 and not _only_witness(ctx, best)):
-            return faults
-        faults.append(best)
-        left = [m for m in left if m not in best.mismatches]
-    return faults
-
-
-def _only_witness(ctx: Context, fault: KeyFault) -> bool:
-    """Whether one mismatch may accuse a key: the key is a default, or the tensor is the only one that shows it."""
-    origin = ctx.binding.keys[fault.key].origin
-    return origin in ("default", "absent")
-
-
-def _keys_of(ctx: Context, text: str, *, lists: bool = False) -> set[str]:
-    """Return the integer keys of the family that a dimension is made of; with `lists` also those it counts."""
-    found: set[str] = set()
-    todo = list(names_in(text))
-    let = ctx.binding.family.get("let", {})
-    seen: set[str] = set()
-    while todo:
-        name = todo.pop()
-        if name in ctx.binding.keys:
-            value = ctx.binding.keys[name].value
-            if (isinstance(value, int) and not isinstance(value, bool)) or (lists and isinstance(value, list)):
-                found.add(name)
-        elif name in let and name not in seen:
-            seen.add(name)
-            todo += names_in(let[name])
-    return found
-
-
-class _With:
-    """The family's scope with one key set to another value."""
-
-    def __init__(self, ctx: Context, key: str, value: int) -> None:
-        self._binding, self._key, self._value = ctx.binding, key, value
-
-    def get(self, name: str) -> Any:
-        """Return a name, the replaced key first; derived values are computed anew."""
-        if name == self._key:
-            return self._value
-        let = self._binding.family.get("let", {})
-        if name in let:
-            return evaluate(let[name], self)
-        return self._binding.get(name)
-
-    def call(self, name: str) -> Any:
-        """Return the binding's functions."""
-        return self._binding.call(name)
-
-
-def _implied(ctx: Context, mismatch: Mismatch) -> Iterator[tuple[str, int]]:
-    """Yield (key, value) pairs that would make every mismatched dimension of this tensor fit."""
-    shape = mismatch.expected.clause.get("shape", ())
-    candidates: dict[str, int] | None = None
-    for axis in mismatch.dims:
-        text = str(shape[axis])
-        here: dict[str, int] = {}
-        for key in _keys_of(ctx, text):
-            value = _solve(ctx, text, key, mismatch.found[axis])
-            if value is not None:
-                here[key] = value
-        candidates = here if candidates is None else {k: v for k, v in candidates.items() if here.get(k) == v}
-    yield from (candidates or {}).items()
-
-
-def _solve(ctx: Context, text: str, key: str, wanted: int) -> int | None:
-    """Solve a dimension, linear in the key, for the key."""
-    low, high = evaluate(text, _With(ctx, key, 1)), evaluate(text, _With(ctx, key, 2))
-    if not (isinstance(low, int) and isinstance(high, int)) or high == low:
-        return None
-    value, rest = divmod(wanted - low, high - low)
-    return value + 1 if rest == 0 and value + 1 > 0 and evaluate(text, _With(ctx, key, value + 1)) == wanted else None
-
-
-def _contradicted(ctx: Context, key: str, implied: int, mismatched: set[str]) -> bool:
-    """Whether a tensor that fits today would not with the key's implied value."""
-    scope = _With(ctx, key, implied)
-    variables = set(ctx.binding.family.get("loops", {}))
-    for name, exp in ctx.inventory.expected.items():
-        disk = ctx.inventory.disk_of.get(name)
-        if disk is None or disk in mismatched or exp.shape is None:
-            continue
-        for text, have in zip(map(str, exp.clause.get("shape", ())), exp.shape, strict=True):
-            if key in _keys_of(ctx, text) and (names_in(text) & variables or evaluate(text, scope) != have):
-                return True
-    return False
-
-
-def accused(ctx: Context) -> dict[str, str]:
-    """Return the keys that size mismatches show to be wrong, with what becomes of it: ``refused`` or ``silent``."""
-    if ctx.accused is None:
-        ctx.accused = {f.key: "silent" if all(m.cut for m in f.mismatches) else "refused" for f in key_faults(ctx)}
-    return ctx.accused
-
-
-def _told_by_checks(ctx: Context) -> set[str]:
-    """Return the tensors, as names or patterns, that a violated check of the family accounts for."""
-    told: set[str] = set()
-    for clause in ctx.binding.family.get("checks", {}).values():
-        if clause and "explains" in clause and violated(ctx, clause):
-            told.update(clause["explains"])
-    return told
-
-
-def _among(patterns: set[str], name: str) -> bool:
-    return bool(patterns) and any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
-
-
-def misshapen(ctx: Context) -> Iterator[Finding]:
-    """TEN004: a tensor of another size than the configuration gives it."""
-    faults = key_faults(ctx)
-    told = {m.disk for f in faults for m in f.mismatches}
-    spoken = _told_by_checks(ctx) if ctx.inventory.mismatches else set()
-    yield from (_key_finding(ctx, fault) for fault in faults)
-    groups: dict[tuple[str, bool, tuple[int, ...]], list[Mismatch]] = {}
-    for mismatch in ctx.inventory.mismatches:
-        if mismatch.disk not in told and not _among(spoken, mismatch.expected.name):
-            groups.setdefault((mismatch.expected.pattern, mismatch.cut, mismatch.found), []).append(mismatch)
-    if len(groups) > 8:
-        yield _many_mismatches(ctx, [m for group in groups.values() for m in group])
-        return
-    for (pattern, cut, found), group in groups.items():
-        clause = _loader_clause(ctx, group[0])
-        shape = group[0].expected.shape
-        assert shape is not None
-        where = _layers([m.expected.name for m in group], group[0].expected.pattern)
-        verb = "is" if len(group) == 1 else "are"
-        outcome = f"vLLM {ctx.release} cuts it to {_dims(shape)} without a word" if cut else f"vLLM {ctx.release} refuses it; {clause.get('refuses', clause.get('says', ''))}"
-        yield finding(
-            ctx, "TEN004", clause,
-            f"{where} {verb} {_dims(found)}, where the configuration gives {_dims(shape)}: {outcome}.",
-            effect="silent" if cut else "refused", file=_file_of(ctx, group[0].disk), tensor=group[0].disk if len(group) == 1 else pattern,
-            expected=_dims(shape), found=_dims(found), count=len(group), fix=_made_of(ctx, group[0]),
-        )
-
-
-def _many_mismatches(ctx: Context, mismatches: list[Mismatch]) -> Finding:
-    worst = next((m for m in mismatches if not m.cut), mismatches[0])
-    sample = ", ".join(f"{m.disk} is {_dims(m.found)} and not {_dims(m.expected.shape)}" for m in mismatches[:3])
-    outcome = "cuts them to size without a word" if worst.cut else "refuses them"
-    return finding(
-        ctx, "TEN004", _loader_clause(ctx, worst),
-        f"{len(mismatches)} tensors have other sizes than the configuration gives them ({sample}, …); vLLM {ctx.release} {outcome}.",
-        effect="silent" if worst.cut else "refused", file=_file_of(ctx, worst.disk), tensor=worst.disk, expected=_dims(worst.expected.shape),
-        found=_dims(worst.found), count=len(mismatches), fix=_made_of(ctx, worst),
-    )
-
-
-def _made_of(ctx: Context, mismatch: Mismatch) -> str:
-    """Say which expression gives the expected size, so that the reader can tell which side is wrong."""
-    parts = []
-    for axis in mismatch.dims or range(len(mismatch.expected.clause.get("shape", ()))):
-        text = str(mismatch.expected.clause["shape"][axis])
-        keys = sorted(_keys_of(ctx, text, lists=True))
-        values = ", ".join(f"{key_place(ctx.binding.keys[k])} = {show(ctx.binding.keys[k].value)}" for k in keys)
-        if values:
-            parts.append(f"dimension {axis} follows from {values}")
-    return "correct the tensor or the keys: " + "; ".join(parts) if parts else "export the tensor again"
-
-
-def _loader_clause(ctx: Context, mismatch: Mismatch) -> Mapping[str, Any]:
-    loader: Mapping[str, Any] = ctx.contract["parameter_loaders"][mismatch.expected.clause.get("loader", "plain")]
-    return loader
-
-
-def _key_finding(ctx: Context, fault: KeyFault) -> Finding:
-    key = ctx.binding.keys[fault.key]
-    cut = all(m.cut for m in fault.mismatches)
-    worst = next((m for m in fault.mismatches if not m.cut), fault.mismatches[0])
-    clause = _loader_clause(ctx, worst)
-    shape = worst.expected.shape
-    assert shape is not None
-    filled = key.origin in ("default", "absent")
-    stands = f"{key_place(key)} is not in the file and {key.says or f'counts as {show(key.value)}'}" if filled else f"{key_place(key)} is {show(key.value)}"
-    outcome = "cuts them to size without a word" if cut else "refuses them"
-    return finding(
-        ctx, "TEN004", clause,
-        f"{stands}, but {plural(len(fault.mismatches), 'tensor')} say {fault.implied} ({worst.disk} is {_dims(worst.found)}, expected {_dims(shape)});"
-        f" vLLM {ctx.release} {outcome}.",
-        effect="silent" if cut else "refused", file=config_file(ctx), pointer=key.pointer, tensor=worst.disk,
-        expected=_dims(shape), found=_dims(worst.found), count=len(fault.mismatches), fix=f'"{key_place(key)}": {fault.implied}, if the weights are right',
-    )
 
 
 def fused_on_disk(ctx: Context) -> Iterator[Finding]:
@@ -559,7 +331,7 @@ def fused_on_disk(ctx: Context) -> Iterator[Finding]:
         yield finding(
             ctx, "TEN007", {"effect": "advice", "severity": "warning", "source": ctx.binding.family.get("loader")},
             f"{plural(len(fused), 'tensor')} ({first}, …) hold fused projections; vLLM {ctx.release} happens to take them, but the published form of this family is split, and other readers drop them.",
-            file=_file_of(ctx, ctx.inventory.disk_of[first]), tensor=ctx.inventory.disk_of[first], expected="q_proj, k_proj, v_proj; gate_proj, up_proj", found=first, count=len(fused),
+            file=file_of(ctx, ctx.inventory.disk_of[first]), tensor=ctx.inventory.disk_of[first], expected="q_proj, k_proj, v_proj; gate_proj, up_proj", found=first, count=len(fused),
             fix="write the projections one by one",
         )
 
