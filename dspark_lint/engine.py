@@ -62,8 +62,7 @@ def judge(
     findings, checked, unchecked = _run(ctx)
     if binding is not None:
         unchecked += _scope_notes(binding, contract)
-        if deep is None and "VAL003" in checked:
-            unchecked.append(("VAL003", "all but norms and biases needs --deep"))
+        unchecked += [(rule, why) for rule, why in _PARTLY.items() if deep is None and rule in checked]
         unchecked += [(rule, "needs --target") for rule in sorted(binding.needs_target) if rule in checked]
     kept = [f for f in findings if selected is None or f.rule in selected]
     kept.sort(key=lambda f: SEVERITIES.index(f.severity))
@@ -170,6 +169,8 @@ _WHY = {
     "weights": "no complete set of safetensors headers could be read",
     "deep": "needs --deep",
 }
+#: Rules that look at a part without --deep.
+_PARTLY = {"VAL003": "all but norms and biases needs --deep", "VAL006": "all but scales of one number needs --deep"}
 
 
 def _quiet(findings: list[Finding]) -> list[Finding]:

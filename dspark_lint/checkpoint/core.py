@@ -36,7 +36,7 @@ _MAX_DIRECTORIES = 20_000
 class Checkpoint:
     """The files of one directory; every file is read at most once, when it is first asked for."""
 
-    __slots__ = ("_documents", "_headers", "files", "path", "problems", "root_dir")
+    __slots__ = ("_documents", "_headers", "_tables", "files", "path", "problems", "root_dir")
 
     def __init__(self, path: str, root_dir: str) -> None:
         self.path = path
@@ -45,6 +45,7 @@ class Checkpoint:
         """Absolute path of the directory."""
         self._documents: dict[str, Document] = {}
         self._headers: dict[str, Header] = {}
+        self._tables: dict[tuple[str, str, int], tuple[int | float | bool, ...] | None] = {}
         files, problems = list_directory(root_dir)
         self.files: tuple[FileEntry, ...] = files
         """What stands in the directory itself, sorted by name."""
@@ -89,7 +90,13 @@ class Checkpoint:
 
         None if it has more than `limit` elements, another dtype, or cannot be read.
         """
-        return read_values(self.root_dir, self.header(file), tensor, limit)
+        if (file, tensor, limit) in self._tables:
+            return self._tables[file, tensor, limit]
+        values = read_values(self.root_dir, self.header(file), tensor, limit)
+        if values is None or not isinstance(values[0] if values else 0, float):
+            # a few tables that every release asks for; floats are many, and looked at once
+            self._tables[file, tensor, limit] = values
+        return values
 
     def pt_storage(self, name: str) -> TorchFile:
         """A file of torch.save, as far as it shows without being unpickled."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dspark_lint.binding import ordered
 from dspark_lint.rules.base import Context, Rule, finding, plural
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from dspark_lint.scan.tally import TensorStats
 
 
+#: Tables of integers, which have rules of their own.
+TABLES = frozenset({"d2t", "t2d"})
 #: Names that a message lists before it only counts.
 _LISTED = 3
 
@@ -37,9 +39,9 @@ def _asked(ctx: Context) -> Iterator[Asked]:
 
     clauses = ctx.contract["values"]
     is_table = re.compile(clauses["rows"]["matches"]).search
-    dropped = _dropped(ctx)
+    passed = dropped(ctx)
     for canonical, disk in ctx.inventory.disk_of.items():
-        if disk in dropped:
+        if disk in passed or canonical in TABLES:
             continue
         file, entry = ctx.inventory.tensors[disk]
         want = {"nonfinite", "zero"}
@@ -55,7 +57,7 @@ def _asked(ctx: Context) -> Iterator[Asked]:
         yield Asked(file, TensorSlice(disk, dtype, entry["shape"], start + begin, start + end, frozenset(want)))
 
 
-def _dropped(ctx: Context) -> set[str]:
+def dropped(ctx: Context) -> set[str]:
     """Return the tensors that the loader passes over or refuses; what they hold changes nothing."""
     fit = ctx.inventory.fit
     if fit is not None and not fit.judged:
@@ -127,7 +129,7 @@ def all_zero(ctx: Context) -> Iterator[Finding]:
     groups: dict[int, list[TensorStats]] = {}
     for stats in statistics(ctx).values():
         name = names[stats.name]
-        if not stats.all_zero or is_scale(ctx, name) or name in ("d2t", "t2d"):
+        if not stats.all_zero or is_scale(ctx, name):
             continue
         number = next(i for i, (_, matches) in enumerate(clauses) if matches(name))
         groups.setdefault(number, []).append(stats)
@@ -177,29 +179,50 @@ def _first(rows: tuple[int, ...], total: int) -> str:
     return f"{'row' if total == 1 else 'rows'} {', '.join(map(str, rows))}{', …' if total > len(rows) else ''}"
 
 
+class Scale(NamedTuple):
+    """A tensor of scales and how many of them are of which kind."""
+
+    disk: str
+    elements: int
+    broken: int
+    """NaN or infinite."""
+    negative: int
+    zero: int
+
+
 def broken_scales(ctx: Context) -> Iterator[Finding]:
-    """VAL006: scales that are no positive numbers."""
+    """VAL006, of everything: scales that are no positive numbers."""
     names = _canonical(ctx)
-    scales = [s for s in statistics(ctx).values() if is_scale(ctx, names[s.name])]
-    clause = ctx.contract["values"]["scales"]
-    kinds = (
-        ("NaN or infinite", [s for s in scales if s.nan or s.inf], "error"),
-        ("below zero", [s for s in scales if s.negative and not s.nan and not s.inf], "error"),
-        ("zero", [s for s in scales if s.zero and not s.negative and not s.nan and not s.inf], "warning"),
+    scales = [Scale(s.name, s.elements, s.nan + s.inf, s.negative, s.zero) for s in statistics(ctx).values() if is_scale(ctx, names[s.name])]
+    yield from scale_faults(
+        ctx,
+        [s for s in scales if s.broken],
+        [s for s in scales if s.negative and not s.broken],
+        [s for s in scales if s.zero and not s.negative and not s.broken],
     )
-    for kind, bad, severity in kinds:
-        if not bad:
+
+
+def scale_faults(ctx: Context, broken: list[Scale], negative: list[Scale], zero: list[Scale]) -> Iterator[Finding]:
+    """Tell of scales that are no positive numbers, one finding for each way in which they are none."""
+    clause = ctx.contract["values"]["scales"]
+    for kind, scales, count in (
+        ("NaN or infinite", broken, sum(s.broken for s in broken)),
+        ("below zero", negative, sum(s.negative for s in negative)),
+        ("zero", zero, sum(s.zero for s in zero)),
+    ):
+        if not scales:
             continue
         # a block of zeros may keep a scale of zero; a tensor, or all blocks of it, may not
-        whole = kind == "zero" and any(s.zero == s.elements for s in bad)
-        count = sum((s.nan + s.inf) if kind.startswith("NaN") else s.negative if kind == "below zero" else s.zero for s in bad)
-        total = sum(s.elements for s in bad)
-        first = bad[0]
+        some = kind == "zero" and all(s.zero < s.elements for s in scales)
+        total = sum(s.elements for s in scales)
+        share = f"{count:,} of the {total:,} numbers of " if total > len(scales) else ""
+        verb = "is" if count == 1 or (not share and len(scales) == 1) else "are"
+        first = scales[0].disk
         yield finding(
             ctx, "VAL006", clause,
-            f"{count:,} of the {plural(total, 'number')} of {listed([s.name for s in bad])} {'is' if count == 1 else 'are'} {kind}; vLLM {ctx.release}: {clause['says']}.",
-            severity="error" if whole or severity == "error" else "warning",
-            file=_file(ctx, first.name), tensor=first.name, expected="positive numbers", found=f"{count:,} {kind}", count=len(bad), fix="quantize the weights again, and export the scales that come of it",
+            f"{share}{listed([s.disk for s in scales])} {verb} {kind}; vLLM {ctx.release}: {clause['says']}.",
+            severity="warning" if some else "error",
+            file=_file(ctx, first), tensor=first, expected="positive numbers", found=f"{count:,} {kind}", count=len(scales), fix="quantize the weights again, and export the scales that come of it",
         )
 
 
@@ -210,5 +233,4 @@ def _rule(number: str, title: str, rationale: str, remedy: str, check: Any, *, w
 RULES = (
     _rule("VAL004", "A tensor of zeros", "No loader looks at what it copies. A norm, a projection or a head of zeros is data that was never written or a module that was never trained. Needs --deep.", "Export the weights again.", all_zero, fires="fc.weight of zeros", quiet="trained weights, zero biases"),
     _rule("VAL005", "Rows of a table that carry nothing", "An embedding is looked up row by row; rows of one number, or most rows alike, are memory that was allocated and not filled. A few rows of zeros are common padding and only mentioned. Needs --deep.", "Export the table again.", dead_rows, warning=True, fires="ten rows of markov_head.markov_w1.weight of ones", quiet="one row of zeros for the padding token"),
-    _rule("VAL006", "A scale that is no positive number", "Quantized weights are multiplied by their scales: NaN, infinity and numbers below zero spoil everything behind them, zero wipes it out. Needs --deep.", "Quantize again.", broken_scales, fires="a weight_scale of 0.0", quiet="positive scales"),
 )
