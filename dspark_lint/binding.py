@@ -19,6 +19,7 @@ from dspark_lint.errors import ContractError
 
 
 if TYPE_CHECKING:
+    from dspark_lint.checkpoint.torchfile import TorchFile
     from dspark_lint.contract.model import Contract
     from dspark_lint.inventory import Inventory
     from dspark_lint.target import Target
@@ -84,6 +85,10 @@ class Binding:
         self.classes = contract.classes
         self.tensors = tensors
         self.inventory: Inventory | None = None
+        self.beside: frozenset[str] = frozenset()
+        """What lies in the checkpoint's directory."""
+        self.side_file: Callable[[str], TorchFile] | None = None
+        """Looks into a file of torch.save; None where only names are known."""
         self._memo: dict[str, Any] = {}
         self._busy: set[str] = set()
         self.keys: dict[str, Key] = {}
@@ -376,11 +381,20 @@ class Binding:
             return lambda pattern: any(map(_glob(pattern), self.tensors))
         if name == "count_tensors":
             return lambda pattern: sum(1 for n in self.tensors if _glob(pattern)(n))
+        if name == "beside":
+            return lambda file: file in self.beside
+        if name == "unloadable":
+            return lambda file: UNKNOWN if (found := self._side(file)) is None else found.problems[0].detail if found.fatal else ""
+        if name == "stored":
+            return lambda file: UNKNOWN if (found := self._side(file)) is None or found.stored is None else found.stored
         if name == "on_disk":
             return lambda tensor: tensor in self.tensors
         if name in {"has_tensor", "dim", "shape", "dtype"}:
             return getattr(self.inventory, name) if self.inventory is not None else lambda *_a: UNKNOWN
         return None
+
+    def _side(self, file: str) -> TorchFile | None:
+        return self.side_file(file) if self.side_file is not None and file in self.beside else None
 
     def pointer_of(self, at: str) -> tuple[str | None, str | None]:
         """Return (pointer, tensor) of the subject named by a clause's ``at``."""
@@ -388,7 +402,7 @@ class Binding:
             return at, None
         if at.startswith("tensor:"):
             return None, at[7:]
-        if at in ("serve", "target"):
+        if at in ("serve", "target") or at.startswith("file:"):
             return None, None
         if at in self.keys:
             return self.keys[at].pointer, None

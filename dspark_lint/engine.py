@@ -45,6 +45,8 @@ def judge(
         binding = Binding(
             contract, config, path=str(checkpoint.root), serve=serve, target=target, tensors=selection.tensors
         )
+        binding.beside = frozenset(entry.name for entry in checkpoint.files)
+        binding.side_file = checkpoint.pt_storage
         ctx._binding = binding  # noqa: SLF001 - see above
         if _states_quantization(checkpoint, contract):
             from dspark_lint.quant.statement import statement_of  # noqa: PLC0415 - most drafts are not quantized

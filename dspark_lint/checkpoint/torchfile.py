@@ -23,10 +23,16 @@ class TorchFile(NamedTuple):
     size: int
     """Bytes on disk."""
     format: str
-    """``zip`` (since torch 1.6), ``legacy`` (a bare pickle) or ``unknown``."""
+    """``zip`` (since torch 1.6), ``legacy`` (a bare pickle), ``hole`` (nothing but room that is not written) or
+    ``unknown``."""
     storages: tuple[tuple[str, int], ...]
     """Name and bytes of each storage of a zip file; a tensor is a view into one."""
     problems: tuple[Problem, ...]
+
+    @property
+    def stored(self) -> int | None:
+        """Bytes of the largest storage, 0 where a zip file holds none; None where storages do not show."""
+        return max((size for _, size in self.storages), default=0) if self.format == "zip" and not self.fatal else None
 
     @property
     def fatal(self) -> bool:
@@ -43,6 +49,9 @@ def read_torch_file(root: str, name: str) -> TorchFile:
         head = read_exactly(opened.fd, 0, 512)
         if head.startswith(b"PK\x03\x04"):
             return _zip(opened.fd, opened.size, name)
+        if head and not any(head) and getattr(os.fstat(opened.fd), "st_blocks", 1) * 512 < opened.size:
+            # a manifest's stand-in for a file whose content is not known
+            return TorchFile(name, opened.size, "hole", (), ())
     except OSError as error:
         problem = Problem(p.UNREADABLE, name, detail=f"{quote(name)} cannot be read: {reason(error)}", fatal=True)
         return TorchFile(name, opened.size, "unknown", (), (problem,))

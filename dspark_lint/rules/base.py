@@ -245,7 +245,7 @@ def from_clause(ctx: Context, rule: str, clause: Mapping[str, Any]) -> Finding:
     binding = ctx.binding
     at = fill(clause.get("at", "serve"), binding)
     pointer, tensor = binding.pointer_of(at)
-    file = config_file(ctx) if pointer is not None else None
+    file = config_file(ctx) if pointer is not None else at.removeprefix("file:") if at.startswith("file:") else None
     if tensor is not None:
         disk = ctx.inventory.disk_of.get(tensor) if ctx.have("weights") else None
         file = ctx.inventory.tensors[disk][0] if disk else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dspark_lint.rules.base import Context, Rule, config_file, finding, plural
+from dspark_lint.rules.base import Context, Rule, config_file, finding, in_contract, plural
 
 
 if TYPE_CHECKING:
@@ -246,4 +246,5 @@ RULES = (
     Rule("FIL010", "The index cannot be used", "The loader parses it before it opens a shard.", "Write it anew.", "error", "refused", index_unusable, ("files",), fires='{"weight_map": }', quiet="a valid index"),
     Rule("FIL011", "One set of weight files hides another", "A consolidated*.safetensors switches the loader to another file set.", "Keep one of the two.", "info", "advice", hidden_set, ("files",), fires="consolidated.safetensors beside model.safetensors", quiet="model.safetensors alone"),
     Rule("FIL012", "The weights are pickled", "A pickle can run code when it is opened, so nothing here opens one.", "Convert to safetensors.", "warning", "advice", pickled, ("files",), fires="pytorch_model.bin alone", quiet="model.safetensors"),
+    Rule("FIL013", "A mask embedding by itself that is not read, or does not fit", "The embedding of the mask token may ship by itself. DFlash loaders read it from vLLM 0.25 on where the configuration names the token; all others embed masked slots through the table. The file is never unpickled here: its zip directory tells how many bytes of numbers it holds.", "Serve it with a release that reads it, or export an embedding of hidden_size numbers.", "warning", "silent", in_contract, ("family",), fires="mask_embedding.pt beside a DSpark draft", quiet="mask_embedding.pt beside a DFlash draft with dflash_config.mask_token_id"),
 )

@@ -120,6 +120,27 @@ def test_torch_file(
     assert got.fatal is bool(problems)
 
 
+@pytest.mark.parametrize(
+    ("name", "stored"),
+    [("saved", 5120), ("no storage", 0), ("compressed", 5120), ("legacy", None), ("cut off", None)],
+)
+def test_bytes_of_numbers(name: str, stored: int | None, tmp_path: Path) -> None:
+    """The largest storage is told where storages show, and nothing where the file is damaged or of the old format."""
+    (tmp_path / NAME).write_bytes(CASES[name][0])
+
+    assert open_checkpoint(tmp_path).pt_storage(NAME).stored == stored
+
+
+def test_hole(tmp_path: Path) -> None:
+    """Room that nothing was written to, a manifest's stand-in, is neither a good file nor a damaged one."""
+    with (tmp_path / NAME).open("wb") as file:
+        file.truncate(1 << 20)
+
+    got = open_checkpoint(tmp_path).pt_storage(NAME)
+
+    assert (got.format, got.fatal, got.stored) == ("hole", False, None)
+
+
 def test_storage_longer_than_the_file(tmp_path: Path) -> None:
     """An archive that lists more data than it has is told as cut off."""
     size = (5120).to_bytes(4, "little")
