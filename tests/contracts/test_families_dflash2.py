@@ -173,7 +173,7 @@ def speculators(spec: Spec) -> None:
         "aux_hidden_state_layer_ids": [i + 1 for i in nested_keys["target_layer_ids"]],
         "block_size": 4,
         "draft_vocab_size": 256,
-        "sliding_window_non_causal": False,
+        "sliding_window_non_causal": True,
         **{k: v for k, v in nested_keys.items() if k != "target_layer_ids"},
         "transformer_layer_config": {"model_type": "qwen3"} | {k: spec.config[k] for k in LAYER},
     }

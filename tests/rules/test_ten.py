@@ -58,6 +58,7 @@ def fused(spec: Any) -> None:
 
 
 SHIFTED = rename(r"^layers\.(\d+)", lambda m: f"layers.{int(m.group(1)) + 36}")  # type: ignore[arg-type]
+DOWN_BIAS = several(*(add(f"layers.{i}.mlp.down_proj.bias", HIDDEN) for i in range(LAYERS)))
 V_BIAS = several(*(add(f"layers.{i}.self_attn.v_proj.bias", KV * HEAD) for i in range(LAYERS)))
 ALL = len(BACKBONE)
 FULL = at("layer_types", ["full_attention"] * 3)
@@ -110,9 +111,12 @@ CASES = [
     # TEN005: thrown away
     Case("TEN005", "the confidence head before 0.28", "native", (), (DROPPED,), vllm="0.27.0", says=("confidence_head.proj.bias, confidence_head.proj.weight",)),
     Case("TEN005", "the confidence head before 0.28, speculators", "speculators", (), (DROPPED,), vllm="0.27.1", says=("confidence head",)),
-    Case("TEN005", "a bias in every layer", "native", (V_BIAS,), (Told("TEN005", "info", "advice", "layers.0.self_attn.v_proj.bias", 2),), says=("layers.0.self_attn.v_proj.bias, layers.1.self_attn.v_proj.bias",)),
+    Case("TEN005", "a bias in every layer", "native", (DOWN_BIAS,), (Told("TEN005", "info", "advice", "layers.0.mlp.down_proj.bias", 2),), says=("layers.0.mlp.down_proj.bias, layers.1.mlp.down_proj.bias",)),
     Case("TEN005", "t2d is training's", "native", (add("t2d", ROWS, kind="BOOL"),)),
-    # TEN006: half a head
+    # TEN006: half a head, flags without tensors and tensors without flags
+    Case("TEN006", "biases without their flag", "native", (V_BIAS,), (Told("TEN006", "warning", "silent", "/attention_bias"),), says=("biases of 2 attention projections",), fix="true"),
+    Case("TEN006", "biases without their flag, loud before 0.26", "dflash", (V_BIAS,), (Told("TEN002", "error", "refused", "layers.0.self_attn.v_proj.bias", 2),), vllm="0.25.0"),
+    Case("TEN006", "a flag without its biases", "dflash", (at("attention_bias", True),), (Told("TEN006", "error", "silent", "/attention_bias"),), vllm="0.24.0", says=("no attention projection of the file has a bias",), fix="false"),
     Case("TEN006", "no bias", "native", (drop("confidence_head.proj.bias"),), silent("TEN006", "confidence_head.proj.bias"), says=("confidence_head.proj.bias is missing", "unset"), fix="bias of zero"),
     Case("TEN006", "no weight", "speculators", (drop("confidence_head.proj.weight"),), silent("TEN006", "confidence_head.proj.weight"), vllm="0.28.0", says=("confidence_head.proj.weight is missing",)),
     Case("TEN006", "the bias under another name", "native", (rename(r"confidence_head\.proj\.bias", "confidence_head.proj.biass"),), refused("TEN003", "confidence_head.proj.biass")),
