@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import sys
@@ -13,11 +14,10 @@ def main() -> None:
     from dspark_lint.cli.main import run  # noqa: PLC0415 - after the collector is off
 
     code = run(sys.argv[1:])
-    try:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except (BrokenPipeError, OSError):
-        pass
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            with contextlib.suppress(OSError, ValueError):  # nobody reads it
+                stream.flush()
     # tearing down the parsed headers takes longer than judging them; nothing is left to clean up
     os._exit(code)
 

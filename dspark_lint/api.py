@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dspark_lint import __version__
@@ -16,6 +16,7 @@ from dspark_lint.target import Target, read_target
 
 
 if TYPE_CHECKING:
+    from dspark_lint.binding import Binding
     from dspark_lint.checkpoint import Checkpoint
     from dspark_lint.scan.store import Bar, Store
 
@@ -35,8 +36,9 @@ def lint(
     `vllm` is a release, a range or a list of them (``"0.32"``, ``"0.27..0.33"``, ``"all"``). `target` is the target
     model's directory or config.json. `speculative_config` is vLLM's own flag as a mapping; without it the method is
     inferred and the result's notes say so. With `deep` all tensor data is read, once for all releases; `progress` is
-    then given the number of bytes and returns a context manager that is called with numbers of bytes done. A broken checkpoint is findings, not an exception; UsageError is raised for
-    a path that does not exist, a target that cannot be read, or a release without a contract.
+    then given the number of bytes and returns a context manager that is called with numbers of bytes done. A broken
+    checkpoint is findings, not an exception; UsageError is raised for a path that does not exist, a target that cannot
+    be read, or a release without a contract.
     """
     from dspark_lint.checkpoint import open_checkpoint  # noqa: PLC0415 - reading is not needed to import the API
 
@@ -57,8 +59,12 @@ def lint_checkpoint(
     deep: bool = False,
     progress: Bar | None = None,
     extra: Mapping[str, str] | None = None,
+    bound: Callable[[str, Binding], None] | None = None,
 ) -> CheckpointReport:
-    """Hold an opened checkpoint against full release numbers."""
+    """Hold an opened checkpoint against full release numbers.
+
+    `bound` is shown each release and the checkpoint bound to it, for whoever needs more than findings.
+    """
     results = []
     values: Store | None = None
     if deep:
@@ -71,6 +77,8 @@ def lint_checkpoint(
         results.append(result)
         if binding is not None:
             dialect = binding.dialect
+            if bound is not None:
+                bound(release, binding)
     config = checkpoint.config.value
     written = config.get("architectures") if isinstance(config, dict) else None
     first = written[0] if isinstance(written, list) and written and isinstance(written[0], str) else None

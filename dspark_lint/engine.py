@@ -61,7 +61,10 @@ def judge(
                 inventory.fit = Fit(binding, ctx.statement)
             inventory.compare()
             ctx._inventory = inventory  # noqa: SLF001 - see above
-    findings, checked, unchecked = _run(ctx)
+    findings, checked, unchecked, covers = _run(ctx)
+    if selected is not None:  # what a finding keeps quiet is unchecked where that finding is not reported
+        unchecked += [(rule, f"{cover} stands before it, and is left out") for rule, cover in covers.items() if cover not in selected]
+        checked = [rule for rule in checked if rule not in covers or covers[rule] in selected]
     if binding is not None:
         unchecked += _scope_notes(binding, contract)
         unchecked += [(rule, why) for rule, why in _PARTLY.items() if deep is None and rule in checked]
@@ -77,7 +80,9 @@ def judge(
         notes=_notes(binding),
         architecture=binding.route.architecture or (binding.route.resolved[0] if binding.route.resolved else None) if binding else None,
         method=binding.method if binding else None,
-        judged=bool(binding is None or (binding.family and not _unfit(ctx)) or any(f.effect == "refused" for f in findings)),
+        judged=any(f.effect == "refused" for f in kept) or bool(
+            binding is not None and binding.family and not _unfit(ctx) and (selected is None or not selected.isdisjoint(checked))
+        ),
     )
     return result, binding
 
@@ -86,8 +91,11 @@ def _weights_readable(selection: Selection) -> bool:
     return bool(selection.headers) and all(not h.fatal for h in selection.headers)
 
 
-def _run(ctx: Context) -> tuple[list[Finding], list[str], list[tuple[str, str]]]:
+def _run(ctx: Context) -> tuple[list[Finding], list[str], list[tuple[str, str]], dict[str, str]]:
+    """Return findings, checked and unchecked rules, and of the rules that a finding keeps quiet that finding's rule."""
     findings: list[Finding] = []
+    covers: dict[str, str] = {}
+    cover = ""
     checked: list[str] = []
     unchecked: list[tuple[str, str]] = []
     seen: set[tuple[str, str | None, str | None, str]] = set()
@@ -103,6 +111,7 @@ def _run(ctx: Context) -> tuple[list[Finding], list[str], list[tuple[str, str]]]
             continue
         checked.append(rule.id)
         if covered and rule.id.startswith(covered):
+            covers[rule.id] = cover
             continue
         for found in _all(ctx, rule):
             subject = (found.rule[:3], found.file, found.pointer or found.tensor, found.found or "")
@@ -111,8 +120,8 @@ def _run(ctx: Context) -> tuple[list[Finding], list[str], list[tuple[str, str]]]
             seen.add(subject)
             findings.append(found)
             if rule.id in _COVERS and found.effect == "refused":
-                covered = _COVERS[rule.id]
-    return _quiet(findings), checked, unchecked
+                covered, cover = _COVERS[rule.id], rule.id
+    return _quiet(findings), checked, unchecked, covers
 
 
 #: Rules that compare names and sizes, and need to know what each module keeps.

@@ -1,26 +1,29 @@
 """The check: from the flags to a rendered report and an exit code."""
 
+# Plain os.path: pathlib costs a plain check more than everything here.
+# ruff: noqa: E501, PTH100, PTH112, PTH118, PTH120 - and an option's line reads best whole
 from __future__ import annotations
 
 import json
 import os
-import shutil
-import sys
 
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from dspark_lint import __version__
 from dspark_lint.cli import exits
+from dspark_lint.cli.output import Style, tell, wanted, write
 from dspark_lint.errors import UsageError
 from dspark_lint.finding import SEVERITIES, CheckpointReport, Report
-from dspark_lint.report import FORMATS, MACHINE, render, resolve_format
-from dspark_lint.report.base import RenderOptions, RuleInfo
-from dspark_lint.report.color import want_color
+from dspark_lint.report import FORMATS
 
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from dspark_lint.binding import Binding
+    from dspark_lint.report.inventories import Inventory
     from dspark_lint.scan.store import Bar
 
 
@@ -29,7 +32,7 @@ def _speculative_config(_ctx: click.Context, _param: click.Parameter, value: str
         return None
     try:
         parsed = json.loads(value)
-    except ValueError as e:
+    except (ValueError, RecursionError) as e:
         raise click.BadParameter(f"not JSON: {e}") from e
     if not isinstance(parsed, dict):
         raise click.BadParameter("not a JSON object")
@@ -64,29 +67,53 @@ def check(**options: Any) -> int:
 
 def run_check(options: dict[str, Any]) -> int:
     """Check and render; return the exit code."""
-    from dspark_lint.checkpoint import find_checkpoints  # noqa: PLC0415 - not for --help
-
     if not options["paths"]:
         raise click.UsageError("nothing to check: give a checkpoint directory")
     selected = select_rules(options["select"], options["ignore"])
-    wanted = formats_of(options)
-    found: list[str] = []
-    for path in options["paths"]:
-        if not os.path.lexists(path):
-            raise UsageError(f"{path}: no such file or directory")
-        found += [str(p) for p in find_checkpoints(path)] if os.path.isdir(path) else [path]
-    found = list(dict.fromkeys(found))
-    report = Report(tuple(_check_all(found, options, selected)), __version__)
-    if options.get("min_severity"):
-        report = _at_least(report, options["min_severity"])
-    for name, target in wanted:
-        _write(report, name, target, options)
+    renderings = wanted(options["formats"], options["output"])
+    inventories: dict[tuple[str, str], Inventory] | None = {} if any(w.format == "html" for w in renderings) else None
+    report = Report(tuple(_check_all(checkpoints(options["paths"]), options, selected, inventories)), __version__)
+    shown = _at_least(report, options["min_severity"]) if options["min_severity"] else report
     if not report.checkpoints:
-        click.echo("dspark-lint: no checkpoint found (a directory with config.json or *.safetensors)", err=True)
-    return exit_code(report, options.get("fail_on") or "error")
+        tell("no checkpoint found (a directory with config.json or *.safetensors)")
+    write(shown, renderings, Style(options["color"], options["verbose"], options["quiet"], options["explain"]), inventories)
+    code = exit_code(report, fail_on := options["fail_on"] or "error")
+    if code == exits.FINDINGS and exit_code(shown, fail_on) != code:
+        tell(f"--min-severity {options['min_severity']} hides the findings that --fail-on {fail_on} is about")
+    return code
 
 
-def _check_all(paths: list[str], options: dict[str, Any], selected: frozenset[str] | None) -> list[CheckpointReport]:
+def checkpoints(paths: Sequence[str]) -> list[str]:
+    """Return the checkpoints that the arguments lead to, once each, named as the user named them.
+
+    One that several files lead to goes by its directory; those below a directory by their path from where the user
+    stands. Raises UsageError for an argument where nothing is.
+    """
+    from dspark_lint.checkpoint import find_checkpoints  # noqa: PLC0415 - not for --help
+
+    found: dict[str, str] = {}
+    for path in paths:
+        if not os.path.lexists(path):
+            raise UsageError(f"{path}: no such file or directory" if path else "the path of a checkpoint is empty")
+        if not os.path.isdir(path):
+            root = os.path.dirname(os.path.abspath(path))
+            found[root] = (os.path.dirname(path) or ".") if root in found else path
+            continue
+        top = os.path.abspath(path)
+        below = [str(p) for p in find_checkpoints(path)]
+        if not below and not os.access(path, os.R_OK | os.X_OK):
+            below = [top]  # that it cannot be looked into is a finding
+        for root in below:
+            found[root] = path if root == top else os.path.normpath(os.path.join(path, os.path.relpath(root, top)))
+    return list(found.values())
+
+
+def _check_all(
+    paths: Sequence[str],
+    options: dict[str, Any],
+    selected: frozenset[str] | None,
+    inventories: dict[tuple[str, str], Inventory] | None,
+) -> list[CheckpointReport]:
     from dspark_lint.api import lint_checkpoint, own_contracts  # noqa: PLC0415 - not for --help
     from dspark_lint.checkpoint import open_checkpoint  # noqa: PLC0415
     from dspark_lint.contract.releases import resolve  # noqa: PLC0415
@@ -95,16 +122,32 @@ def _check_all(paths: list[str], options: dict[str, Any], selected: frozenset[st
     extra = own_contracts(options["contracts"])
     spec = list(options["vllm"]) or (sorted(extra) if extra else "latest")
     releases = resolve(spec, tuple(extra), nearest=options["nearest"])
-    target = read_target(options["target"]) if options["target"] else None
+    target = read_target(options["target"]) if options["target"] is not None else None
     bar: Bar | None = None
     if options["deep"]:
         from dspark_lint.scan.progress import Progress  # noqa: PLC0415 - only for --deep
 
         bar = Progress
     return [
-        lint_checkpoint(open_checkpoint(path), releases, target=target, serve=options["serve"], select=selected, deep=options["deep"], progress=bar, extra=extra)
+        lint_checkpoint(
+            open_checkpoint(path), releases, target=target, serve=options["serve"], select=selected,
+            deep=options["deep"], progress=bar, extra=extra, bound=_drawer(path, inventories),
+        )
         for path in paths
-    ]
+    ]  # fmt: skip
+
+
+def _drawer(path: str, inventories: dict[tuple[str, str], Inventory] | None) -> Callable[[str, Binding], None] | None:
+    """Return what keeps the picture of each inventory, where a page is wanted."""
+    if inventories is None:
+        return None
+    from dspark_lint.report.inventories import from_inventory  # noqa: PLC0415 - only for html
+
+    def draw(release: str, binding: Binding) -> None:
+        if binding.inventory is not None:
+            inventories[path, release] = from_inventory(binding.inventory)
+
+    return draw
 
 
 def select_rules(select: tuple[str, ...], ignore: tuple[str, ...]) -> frozenset[str] | None:
@@ -115,7 +158,10 @@ def select_rules(select: tuple[str, ...], ignore: tuple[str, ...]) -> frozenset[
 
     def matching(values: tuple[str, ...]) -> set[str]:
         ids: set[str] = set()
-        for prefix in (p.strip() for v in values for p in v.split(",") if p.strip()):
+        prefixes = [p.strip() for v in values for p in v.split(",") if p.strip()]
+        if values and not prefixes:
+            raise UsageError("--select and --ignore want the id of a rule or a prefix of ids")
+        for prefix in prefixes:
             hits = {r for r in REGISTRY if r.startswith(prefix.upper())}
             if not hits:
                 raise UsageError(f"unknown rule or prefix {prefix!r}; `dspark-lint rules` lists them")
@@ -126,65 +172,12 @@ def select_rules(select: tuple[str, ...], ignore: tuple[str, ...]) -> frozenset[
     return frozenset(chosen - matching(ignore))
 
 
-def formats_of(options: dict[str, Any]) -> list[tuple[str, str | None]]:
-    """Return (format, file) pairs; a file of None is standard output, and only one format may have it."""
-    pairs: list[tuple[str, str | None]] = []
-    for given in options["formats"] or ("auto",):
-        name, equals, file = given.partition("=")
-        name = resolve_format(name, os.environ)
-        if name not in FORMATS:
-            raise UsageError(f"--format {name}: not one of auto, {', '.join(FORMATS)}")
-        pairs.append((name, file if equals else None))
-    plain = [i for i, (_, file) in enumerate(pairs) if file is None]
-    if len(plain) > 1:
-        raise UsageError("several formats for standard output; give all but one a file (--format sarif=out.sarif)")
-    if options["output"] and plain:
-        pairs[plain[0]] = (pairs[plain[0]][0], options["output"])
-    return pairs
-
-
 def _at_least(report: Report, severity: str) -> Report:
     keep = SEVERITIES[: SEVERITIES.index(severity) + 1]
     return Report(
         tuple(c._replace(results=tuple(r._replace(findings=tuple(f for f in r.findings if f.severity in keep)) for r in c.results)) for c in report.checkpoints),
         report.tool_version,
     )
-
-
-def _write(report: Report, name: str, target: str | None, options: dict[str, Any]) -> None:
-    stream: IO[str] = sys.stdout
-    to_terminal = target is None and sys.stdout.isatty()
-    render_options = RenderOptions(
-        color=name not in MACHINE and want_color(options["color"], stream, os.environ) and (target is None or options["color"] == "always"),
-        width=shutil.get_terminal_size().columns if to_terminal else None,
-        verbose=options["verbose"],
-        quiet=options["quiet"],
-        explain=options["explain"],
-        rules=rule_infos() if options["explain"] or name not in ("text", "json", "jsonl", "concise") else {},
-        base_dir=os.getcwd(),
-        environ=os.environ,
-    )
-    text = render(report, name, render_options)
-    if name == "github":
-        from dspark_lint.report.github import write_step_summary  # noqa: PLC0415 - only in that format
-
-        write_step_summary(report, render_options)
-    if target is not None:
-        with open(target, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as handle:
-            handle.write(text)
-        return
-    reconfigure = getattr(sys.stdout, "reconfigure", None)
-    if reconfigure is not None:
-        reconfigure(errors="backslashreplace")
-    sys.stdout.write(text)
-    sys.stdout.flush()
-
-
-def rule_infos() -> dict[str, RuleInfo]:
-    """Return the registry as reporters need it."""
-    from dspark_lint.rules import REGISTRY  # noqa: PLC0415 - only for formats that explain
-
-    return {r.id: RuleInfo(r.id, r.title, r.rationale, r.remedy, r.severity) for r in REGISTRY.values()}
 
 
 def exit_code(report: Report, fail_on: str) -> int:

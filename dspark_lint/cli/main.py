@@ -71,7 +71,7 @@ class DefaultGroup(click.Group):
 @click.version_option(__version__, "--version", prog_name="dspark-lint", message="%(prog)s %(version)s")
 @click.pass_context
 def cli(ctx: click.Context) -> None:
-    """Hold exported draft checkpoints against what each vLLM release really loads.
+    r"""Hold exported draft checkpoints against what each vLLM release really loads.
 
     \b
     dspark-lint ckpt/ --vllm 0.32
@@ -100,8 +100,8 @@ def run(args: list[str]) -> int:
     except KeyboardInterrupt:
         click.echo("interrupted", err=True)
         return USAGE
-    except BrokenPipeError:
-        # the reader of our output has gone; what was judged still decides nothing it will see
+    except (BrokenPipeError, SystemExit):
+        # the reader of our output has gone, which click turns into an exit of 1: nobody was told of any findings
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - stays open until the process ends
         return USAGE
     except DsparkLintError as e:
