@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 
-from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dspark_lint import __version__
@@ -16,6 +15,8 @@ from dspark_lint.target import Target, read_target
 
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
     from dspark_lint.binding import Binding
     from dspark_lint.checkpoint import Checkpoint
     from dspark_lint.scan.store import Bar, Store
@@ -45,7 +46,9 @@ def lint(
     checkpoint = open_checkpoint(os.fspath(path))
     releases = resolve(vllm)
     partner = read_target(os.fspath(target)) if target is not None else None
-    report = lint_checkpoint(checkpoint, releases, target=partner, serve=speculative_config, select=select, deep=deep, progress=progress)
+    report = lint_checkpoint(
+        checkpoint, releases, target=partner, serve=speculative_config, select=select, deep=deep, progress=progress
+    )
     return Report((report,), __version__)
 
 
@@ -73,7 +76,9 @@ def lint_checkpoint(
         values = Store(checkpoint.root_dir, progress)
     dialect: str | None = None
     for release in releases:
-        result, binding = judge(checkpoint, load_contract(release, extra), target=target, serve=serve, selected=select, deep=values)
+        result, binding = judge(
+            checkpoint, load_contract(release, extra), target=target, serve=serve, selected=select, deep=values
+        )
         results.append(result)
         if binding is not None:
             dialect = binding.dialect
@@ -82,7 +87,11 @@ def lint_checkpoint(
     config = checkpoint.config.value
     written = config.get("architectures") if isinstance(config, dict) else None
     first = written[0] if isinstance(written, list) and written and isinstance(written[0], str) else None
-    count = sum(len(checkpoint.header(e.name).tensors) for e in checkpoint.files if e.kind == "file" and e.name.endswith(".safetensors"))
+    count = sum(
+        len(checkpoint.header(e.name).tensors)
+        for e in checkpoint.files
+        if e.kind == "file" and e.name.endswith(".safetensors")
+    )
     return CheckpointReport(checkpoint.path, str(checkpoint.root), first, dialect, count, tuple(results))
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import fnmatch
 import re
 
-from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +18,8 @@ from dspark_lint.errors import ContractError
 
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from dspark_lint.checkpoint.torchfile import TorchFile
     from dspark_lint.contract.model import Contract
     from dspark_lint.inventory import Inventory
@@ -124,12 +125,21 @@ class Binding:
 
     def _runtime(self) -> rc.RuntimeConfig:
         if "selector" not in self.contract["dialects"][self.dialect]:
-            return rc.flat(self.config, self.contract, self.classes, self.contract["dialects"][self.dialect].get("base"))
+            return rc.flat(
+                self.config, self.contract, self.classes, self.contract["dialects"][self.dialect].get("base")
+            )
         clause = self.contract["dialects"][self.dialect]
         if self.mapping is None:
             selector = clause["selector"]
             known = ", ".join(self.contract.get(self.dialect, {}))
-            trouble = rc.Trouble("unknown_selector", selector, f"/{selector}", self.config.get(selector), f"one of {known}", clause["unknown_selector"])
+            trouble = rc.Trouble(
+                "unknown_selector",
+                selector,
+                f"/{selector}",
+                self.config.get(selector),
+                f"one of {known}",
+                clause["unknown_selector"],
+            )
             return rc.RuntimeConfig({}, (trouble,), complete=False)
         if self.mapping.get("out_of_scope"):
             return rc.RuntimeConfig({}, (), complete=False)
@@ -191,9 +201,15 @@ class Binding:
             values = dict(self.runtime.values)
             for key, text in clause.get("set", {}).items():
                 old = values.get(key)
-                values[key] = rc.Val(evaluate(text, self), old.pointer if old else f"/{key}", "derived", clause.get("says", ""))
+                values[key] = rc.Val(
+                    evaluate(text, self), old.pointer if old else f"/{key}", "derived", clause.get("says", "")
+                )
             for key, origin in clause.get("copy", {}).items():
-                if origin in values and values[origin].value is not None and (key not in values or values[key].value is None):
+                if (
+                    origin in values
+                    and values[origin].value is not None
+                    and (key not in values or values[key].value is None)
+                ):
                     values[key] = values[origin]
             self.runtime = self.runtime._replace(values=values)
             if isinstance(rewritten, list) and (rewritten != names or "outcome" in clause):
@@ -242,7 +258,16 @@ class Binding:
         if "default" in clause:
             return Key(name, clause["default"], None, pointer, "absent", "", clause, clause.get("default_says", ""))
         if "default_value" in clause:
-            return Key(name, evaluate(clause["default_value"], self), None, pointer, "absent", "", clause, clause.get("default_says", ""))
+            return Key(
+                name,
+                evaluate(clause["default_value"], self),
+                None,
+                pointer,
+                "absent",
+                "",
+                clause,
+                clause.get("default_says", ""),
+            )
         if not self.runtime.complete:
             return Key(name, UNKNOWN, None, pointer, "absent", "", clause)
         null = self.lookup(path)
@@ -252,7 +277,11 @@ class Binding:
     def _first_place(self, steps: list[Any]) -> Any:
         """Return the step at which a missing key is best written: where the file's reader carries it over."""
         if self.dialect == "speculators" and self.mapping:
-            carried = {*self.mapping.get("copy", ()), *self.mapping.get("copy_if_set", ()), *self.mapping.get("set", {})}
+            carried = {
+                *self.mapping.get("copy", ()),
+                *self.mapping.get("copy_if_set", ()),
+                *self.mapping.get("set", {}),
+            }
             for step in steps:
                 path = step if isinstance(step, str) else step["path"]
                 if path.rstrip("?+").partition(".")[0] in carried:
@@ -270,7 +299,12 @@ class Binding:
             members = self.mapping.get("set", {}).get(first, {}).get("members", {})
             if len(rest) == 1 and rest[0] in members:
                 return "/" + rc.escape(members[rest[0]]["from"])  # the reader puts the dictionary together itself
-            copied = {*self.mapping.get("copy", ()), *self.mapping.get("copy_if_set", ()), *self.mapping.get("set", {}), *self.mapping.get("required", {})}
+            copied = {
+                *self.mapping.get("copy", ()),
+                *self.mapping.get("copy_if_set", ()),
+                *self.mapping.get("set", {}),
+                *self.mapping.get("required", {}),
+            }
             if first not in copied:
                 base = "/" + rc.escape(self.contract["dialects"]["speculators"]["base"])
         val = self.runtime.values.get(first)
@@ -290,7 +324,9 @@ class Binding:
             return Key(name, UNKNOWN if trouble else number, value, val.pointer, val.origin, trouble, clause, val.says)
         if rc.accepts(accepted, value):
             return Key(name, value, value, val.pointer, val.origin, "", clause, val.says)
-        return Key(name, UNKNOWN, value, val.pointer, val.origin, "null" if value is None else "mistyped", clause, val.says)
+        return Key(
+            name, UNKNOWN, value, val.pointer, val.origin, "null" if value is None else "mistyped", clause, val.says
+        )
 
     def _void(self) -> None:
         """Make unknown what would stand inside a broken value: nothing can be said of it."""
@@ -349,7 +385,9 @@ class Binding:
         if name in self.runtime.values and not self.family:
             return self.runtime.values[name].value
         if name == "serving_target":
-            return self.target.config if self.target else self.config  # a draft inside its target is its own target file
+            return (
+                self.target.config if self.target else self.config
+            )  # a draft inside its target is its own target file
         if name == "directory":
             return self.path.replace("\\", "/").rstrip("/").rpartition("/")[2]
         if name == "written":
@@ -384,7 +422,9 @@ class Binding:
         if name == "beside":
             return lambda file: file in self.beside
         if name == "unloadable":
-            return lambda file: UNKNOWN if (found := self._side(file)) is None else found.problems[0].detail if found.fatal else ""
+            return lambda file: (
+                UNKNOWN if (found := self._side(file)) is None else found.problems[0].detail if found.fatal else ""
+            )
         if name == "stored":
             return lambda file: UNKNOWN if (found := self._side(file)) is None or found.stored is None else found.stored
         if name == "on_disk":

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
-from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dspark_lint.binding import Binding
@@ -16,6 +13,8 @@ from dspark_lint.selection import Selection, select
 
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from dspark_lint.checkpoint import Checkpoint
     from dspark_lint.contract.model import Contract
     from dspark_lint.scan.store import Store
@@ -63,7 +62,11 @@ def judge(
             ctx._inventory = inventory  # noqa: SLF001 - see above
     findings, checked, unchecked, covers = _run(ctx)
     if selected is not None:  # what a finding keeps quiet is unchecked where that finding is not reported
-        unchecked += [(rule, f"{cover} stands before it, and is left out") for rule, cover in covers.items() if cover not in selected]
+        unchecked += [
+            (rule, f"{cover} stands before it, and is left out")
+            for rule, cover in covers.items()
+            if cover not in selected
+        ]
         checked = [rule for rule in checked if rule not in covers or covers[rule] in selected]
     if binding is not None:
         unchecked += _scope_notes(binding, contract)
@@ -78,10 +81,16 @@ def judge(
         checked=tuple(checked),
         unchecked=tuple(unchecked),
         notes=_notes(binding),
-        architecture=binding.route.architecture or (binding.route.resolved[0] if binding.route.resolved else None) if binding else None,
+        architecture=binding.route.architecture or (binding.route.resolved[0] if binding.route.resolved else None)
+        if binding
+        else None,
         method=binding.method if binding else None,
-        judged=any(f.effect == "refused" for f in kept) or bool(
-            binding is not None and binding.family and not _unfit(ctx) and (selected is None or not selected.isdisjoint(checked))
+        judged=any(f.effect == "refused" for f in kept)
+        or bool(
+            binding is not None
+            and binding.family
+            and not _unfit(ctx)
+            and (selected is None or not selected.isdisjoint(checked))
         ),
     )
     return result, binding
@@ -125,7 +134,9 @@ def _run(ctx: Context) -> tuple[list[Finding], list[str], list[tuple[str, str]],
 
 
 #: Rules that compare names and sizes, and need to know what each module keeps.
-_BLIND = frozenset({"TEN001", "TEN002", "TEN003", "TEN004", "QNT003", "QNT004", "QNT005", "QNT006", "QNT007", "QNT008", "QNT009"})
+_BLIND = frozenset(
+    {"TEN001", "TEN002", "TEN003", "TEN004", "QNT003", "QNT004", "QNT005", "QNT006", "QNT007", "QNT008", "QNT009"}
+)
 
 
 def _unfit(ctx: Context) -> bool:
@@ -170,7 +181,19 @@ _COVERS: dict[str, tuple[str, ...]] = {
     "ARC001": ("ARC002", "ARC004", "ARC005", "KEY001", "KEY004", "KEY005", "KEY006", "DRF", "TEN", "TGT", "QNT"),
     "ARC002": ("ARC004", "ARC005", "KEY001", "KEY004", "KEY005", "KEY006", "DRF", "TEN", "TGT", "QNT"),
     "ARC003": ("ARC004", "ARC005", "KEY", "DRF", "TEN", "TGT", "QNT"),
-    "QNT001": ("TEN001", "TEN002", "TEN003", "TEN004", "QNT003", "QNT004", "QNT005", "QNT006", "QNT007", "QNT008", "QNT009"),
+    "QNT001": (
+        "TEN001",
+        "TEN002",
+        "TEN003",
+        "TEN004",
+        "QNT003",
+        "QNT004",
+        "QNT005",
+        "QNT006",
+        "QNT007",
+        "QNT008",
+        "QNT009",
+    ),
     "ARC007": ("ARC001", "ARC002", "KEY", "DRF", "TEN", "TGT", "QNT"),
 }
 _WHY = {
@@ -208,7 +231,13 @@ def _joined(findings: list[Finding]) -> list[Finding]:
         found = [f for f in found if f.rule != "ARC009" or f.severity != "info"]
     unfit = next((f for f in found if f.rule == "TGT001" and f.effect == "refused"), None)
     if unfit is not None:  # the wrong vocabulary, or the wrong target: the rest follows from it
-        found = [f for f in found if f is unfit or f.rule not in ("TGT001", "TGT005") or f.effect == "refused" and f.pointer != unfit.pointer]
+        found = [
+            f
+            for f in found
+            if f is unfit
+            or f.rule not in ("TGT001", "TGT005")
+            or (f.effect == "refused" and f.pointer != unfit.pointer)
+        ]
     for i, told in enumerate(found):
         if told.rule not in ("KEY004", "KEY005"):
             continue
@@ -228,7 +257,9 @@ def _scope_notes(binding: Binding, contract: Contract) -> list[tuple[str, str]]:
     notes: list[tuple[str, str]] = []
     if not binding.family and binding.route.architecture:
         known = contract["architectures"].get(binding.route.architecture, {})
-        why = known.get("out_of_scope", "it is no DSpark or DFlash draft, so nothing here speaks of its keys and tensors")
+        why = known.get(
+            "out_of_scope", "it is no DSpark or DFlash draft, so nothing here speaks of its keys and tensors"
+        )
         notes.append((binding.route.architecture, why))
     if binding.inventory is not None and binding.inventory.untold:
         notes.append(("tensors", f"no clause speaks of {binding.inventory.untold[0]}"))
@@ -246,5 +277,3 @@ def _notes(binding: Binding | None) -> tuple[str, ...]:
         if isinstance(size, int):
             notes.append(f"no --target: the target's vocabulary is taken to be the draft's vocab_size, {size}")
     return tuple(notes)
-
-

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 
-from collections.abc import Callable, Mapping
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +16,8 @@ from dspark_lint.contract.expr import UNKNOWN, evaluate, names_in
 
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from dspark_lint.binding import Binding
     from dspark_lint.quant.fit import Fit
 
@@ -122,7 +123,11 @@ class Inventory:
             disk = self.disk_of.get(name)
             if disk is not None:
                 self._size(exp, disk)
-            elif exp.certain and exp.clause.get("absent", "optional") != "optional" and not (exp.shape and 0 in exp.shape):
+            elif (
+                exp.certain
+                and exp.clause.get("absent", "optional") != "optional"
+                and not (exp.shape and 0 in exp.shape)
+            ):
                 stand_in = _substitute(exp.clause["fused"], exp) if "fused" in exp.clause else None
                 if stand_in is None or stand_in not in self.disk_of:
                     self.missing.append(exp)
@@ -309,5 +314,7 @@ def _name_test(clause: Mapping[str, Any]) -> Callable[[str, str, set[str]], bool
         return lambda _disk, canonical, _modules: search(canonical) is not None
     if "leaf" in clause:
         leaves = tuple(clause["leaf"]) if isinstance(clause["leaf"], list) else (clause["leaf"],)
-        return lambda _disk, canonical, modules: canonical.rpartition(".")[2] in leaves and canonical.rpartition(".")[0] in modules
+        return lambda _disk, canonical, modules: (
+            canonical.rpartition(".")[2] in leaves and canonical.rpartition(".")[0] in modules
+        )
     return lambda _disk, _canonical, _modules: True

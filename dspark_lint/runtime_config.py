@@ -117,11 +117,27 @@ def flat(
     model_type = config.get("model_type")
     names = {**classes.get("model_types", {}), **contract.get("model_types", {})}
     if model_type is None:
-        troubles.append(Trouble("missing_model_type", "model_type", "/model_type", None, "a model_type", clause.get("missing_model_type", {})))
+        troubles.append(
+            Trouble(
+                "missing_model_type",
+                "model_type",
+                "/model_type",
+                None,
+                "a model_type",
+                clause.get("missing_model_type", {}),
+            )
+        )
         return RuntimeConfig(values, tuple(troubles), complete=False)
     if not isinstance(model_type, str) or model_type not in names:
         troubles.append(
-            Trouble("unknown_model_type", "model_type", "/model_type", model_type, "a model_type with a configuration class", clause.get("unknown_model_type", {}))
+            Trouble(
+                "unknown_model_type",
+                "model_type",
+                "/model_type",
+                model_type,
+                "a model_type with a configuration class",
+                clause.get("unknown_model_type", {}),
+            )
         )
         return RuntimeConfig(values, tuple(troubles), complete=False)
     class_name = names[model_type]
@@ -132,10 +148,21 @@ def flat(
         if key in values:
             accepted = field.get("type")
             if accepted and not accepts(accepted, values[key].value):
-                troubles.append(Trouble("mistyped", key, values[key].pointer, values[key].value, accepted, {**clause.get("mistyped", {}), **({"source": own["source"]} if "source" in own else {})}))
+                troubles.append(
+                    Trouble(
+                        "mistyped",
+                        key,
+                        values[key].pointer,
+                        values[key].value,
+                        accepted,
+                        {**clause.get("mistyped", {}), **({"source": own["source"]} if "source" in own else {})},
+                    )
+                )
                 values[key] = values[key]._replace(value=UNKNOWN)
         elif "default" in field:
-            values[key] = Val(field["default"], f"/{escape(key)}", "default", f"{class_name} fills in {_short(field['default'])}")
+            values[key] = Val(
+                field["default"], f"/{escape(key)}", "default", f"{class_name} fills in {_short(field['default'])}"
+            )
     _post(values, own.get("post", {}), class_name)
     fold = own.get("fold", contract["dialects"]["flat"].get("fold", {}))
     theta = own.get("default_theta")
@@ -175,7 +202,12 @@ def _post(values: dict[str, Val], post: Mapping[str, Any], class_name: str) -> N
             raise type(e)(f"{class_name}.post.{key}: {e}") from e
         if before is None or after != before.value or after is UNKNOWN:
             pointer = before.pointer if before else f"/{escape(clause.get('place', key))}"
-            values[key] = Val(after, pointer, "derived" if before is None or before.origin == "file" else before.origin, clause.get("says", f"{class_name} derives it"))
+            values[key] = Val(
+                after,
+                pointer,
+                "derived" if before is None or before.origin == "file" else before.origin,
+                clause.get("says", f"{class_name} derives it"),
+            )
 
 
 class _Lenient(dict[str, Any]):
@@ -201,7 +233,12 @@ def _fold(values: dict[str, Val], folds: Mapping[str, Any], names: Mapping[str, 
             place = fill.get("place")
             in_file = place is not None and place in values and values[place].origin == "file"
             folded[member] = value
-            members[member] = Val(value, values[place].pointer if in_file and place else f"{pointer}/{escape(member)}", "file" if in_file else "default", fill.get("says", ""))
+            members[member] = Val(
+                value,
+                values[place].pointer if in_file and place else f"{pointer}/{escape(member)}",
+                "file" if in_file else "default",
+                fill.get("says", ""),
+            )
         origin: Origin = "file" if chosen or any(m.origin == "file" for m in members.values()) else "default"
         values[key] = Val(folded, pointer, origin, clause.get("says", ""), members)
 
@@ -224,7 +261,12 @@ def speculators(config: Mapping[str, Any], contract: Mapping[str, Any], mapping:
         if key not in config:
             troubles.append(Trouble("absent", key, f"/{escape(key)}", None, "", clause))
     for key in mapping.get("copy", ()):
-        values[key] = Val(config.get(key), f"/{escape(key)}", "file" if key in config else "default", "the speculators reader copies the top-level key")
+        values[key] = Val(
+            config.get(key),
+            f"/{escape(key)}",
+            "file" if key in config else "default",
+            "the speculators reader copies the top-level key",
+        )
     for key in mapping.get("copy_if_set", ()):
         if config.get(key) is not None:
             values[key] = Val(config[key], f"/{escape(key)}", "file")
@@ -234,7 +276,13 @@ def speculators(config: Mapping[str, Any], contract: Mapping[str, Any], mapping:
     return RuntimeConfig(values, tuple(troubles), complete=whole)
 
 
-def _set(config: Mapping[str, Any], clause: Mapping[str, Any], pointer: str, troubles: list[Trouble], values: Mapping[str, Val]) -> Val:
+def _set(
+    config: Mapping[str, Any],
+    clause: Mapping[str, Any],
+    pointer: str,
+    troubles: list[Trouble],
+    values: Mapping[str, Val],
+) -> Val:
     if "members" in clause:
         members: dict[str, Val] = {}
         for name, inner in clause["members"].items():
@@ -254,6 +302,10 @@ def _set(config: Mapping[str, Any], clause: Mapping[str, Any], pointer: str, tro
         names = {"it": value, "config": config, **{k: v.value for k, v in values.items()}}
         result = evaluate(clause["value"], PlainScope(_Lenient(names)))
         if result is UNKNOWN and value is not UNKNOWN and source:
-            troubles.append(Trouble("unmappable", source, where, value, clause.get("expected", "a list of integers"), clause))
-        return Val(result, where, "derived" if source is None else ("file" if present else "default"), clause.get("says", ""))
+            troubles.append(
+                Trouble("unmappable", source, where, value, clause.get("expected", "a list of integers"), clause)
+            )
+        return Val(
+            result, where, "derived" if source is None else ("file" if present else "default"), clause.get("says", "")
+        )
     return Val(value, where, "file" if present else "absent")

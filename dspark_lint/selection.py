@@ -5,13 +5,14 @@ from __future__ import annotations
 import fnmatch
 import gc
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dspark_lint.binding import ordered
 
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from dspark_lint.checkpoint import Checkpoint, Document, Header
 
 
@@ -44,7 +45,11 @@ def select(checkpoint: Checkpoint, contract: Mapping[str, Any], *, prefix: str |
 
     `prefix` keeps only tensor names that start with it: a draft inside its target's checkpoint.
     """
-    names = [entry.name for entry in checkpoint.files if entry.kind in ("file", "directory", "fifo", "device", "socket", "broken-link", "other")]
+    names = [
+        entry.name
+        for entry in checkpoint.files
+        if entry.kind in ("file", "directory", "fifo", "device", "socket", "broken-link", "other")
+    ]
     sets = ordered(contract["files"]["sets"])
     chosen: tuple[str, Mapping[str, Any], list[str]] | None = None
     passed_over: list[str] = []
@@ -72,10 +77,24 @@ def select(checkpoint: Checkpoint, contract: Mapping[str, Any], *, prefix: str |
         opened = [n for n in opened if n in listed]
     headers = tuple(checkpoint.header(n) for n in opened)
     tensors, duplicates = _join(headers, prefix)
-    return Selection(kind, clause, "safetensors", tuple(opened), index if index.exists else None, tuple(missing), tuple(unlisted), tuple(passed_over), headers, tensors, duplicates)
+    return Selection(
+        kind,
+        clause,
+        "safetensors",
+        tuple(opened),
+        index if index.exists else None,
+        tuple(missing),
+        tuple(unlisted),
+        tuple(passed_over),
+        headers,
+        tensors,
+        duplicates,
+    )
 
 
-def _join(headers: tuple[Header, ...], prefix: str | None) -> tuple[dict[str, tuple[str, dict[str, Any]]], dict[str, tuple[str, ...]]]:
+def _join(
+    headers: tuple[Header, ...], prefix: str | None
+) -> tuple[dict[str, tuple[str, dict[str, Any]]], dict[str, tuple[str, ...]]]:
     tensors: dict[str, tuple[str, dict[str, Any]]] = {}
     twice: dict[str, list[str]] = {}
     enabled = gc.isenabled()

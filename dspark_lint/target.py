@@ -81,7 +81,16 @@ def names_of(target: Target | None, contract: Mapping[str, Any], binding: Bindin
     names.update(text)
     for key, text_expr in clause.get("derive", {}).items():
         names[key] = evaluate(text_expr, rc.PlainScope({"text": _Target(dict(names)), "whole": target.config}))
-    names.update({"known": True, "given": True, "text": text, "whole": target.config, "path": os.path.abspath(target.path), "captures": clause.get("captures", {})})
+    names.update(
+        {
+            "known": True,
+            "given": True,
+            "text": text,
+            "whole": target.config,
+            "path": os.path.abspath(target.path),
+            "captures": clause.get("captures", {}),
+        }
+    )
     names.setdefault("multimodal", text is not target.config)
     return _Target(names)
 

@@ -24,15 +24,31 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING, CONFIG_M
 
 #: Model types whose defaults matter: those that published drafts, exporters and targets use.
 WANTED = [
-    "qwen3", "qwen2", "llama", "mistral", "gemma4_text", "gemma3_text", "gpt_oss", "qwen3_moe", "qwen3_next",
-    "qwen3_5_text", "qwen3_5_moe_text", "glm4_moe", "glm_moe_dsa", "deepseek_v2", "deepseek_v3", "lfm2", "phi3", "olmo2",
-    "minimax_m2", "glm4", "nemotron_h", "deepseek_v4",
+    "qwen3",
+    "qwen2",
+    "llama",
+    "mistral",
+    "gemma4_text",
+    "gemma3_text",
+    "gpt_oss",
+    "qwen3_moe",
+    "qwen3_next",
+    "qwen3_5_text",
+    "qwen3_5_moe_text",
+    "glm4_moe",
+    "glm_moe_dsa",
+    "deepseek_v2",
+    "deepseek_v3",
+    "lfm2",
+    "phi3",
+    "olmo2",
+    "minimax_m2",
+    "glm4",
+    "nemotron_h",
+    "deepseek_v4",
 ]
-#: Fields that no clause of a draft or target ever asks for.
-UNWANTED = {
-    "transformers_version", "output_hidden_states", "return_dict", "chunk_size_feed_forward", "is_encoder_decoder",
-    "id2label", "label2id", "problem_type", "use_cache", "initializer_range", "pretraining_tp", "attention_dropout",
-}
+#: Fields whose types transformers itself does not hold a file to, or that no file of a draft carries.
+UNWANTED = {"transformers_version", "id2label", "label2id", "problem_type"}
 SLIDING = "transformers:models/{m}/configuration_{m}.py::{c}.__post_init__::self.sliding_window = "
 GEMMA4 = "transformers:models/gemma4/configuration_gemma4.py::Gemma4TextConfig.__post_init__::{}"
 POST = {
@@ -121,7 +137,15 @@ POST = {
 }
 #: Classes that leave the keys of the older rope spelling where they stand.
 UNFOLDED = {"Gemma4TextConfig"}
-NAMES = {int: "integer", float: "float", bool: "boolean", str: "string", type(None): "null", dict: "object", list: "array"}
+NAMES = {
+    int: "integer",
+    float: "float",
+    bool: "boolean",
+    str: "string",
+    type(None): "null",
+    dict: "object",
+    list: "array",
+}
 
 
 def json_types(annotation: object) -> list[str] | None:
@@ -158,7 +182,9 @@ def describe(model_type: str) -> tuple[str, dict[str, object]]:
         keys[field.name] = clause
     described: dict[str, object] = {
         "source": f"transformers:{module}.py::{cls.__name__}",
-        "default_theta": theta if isinstance(theta := getattr(cls, "default_theta", 10_000.0), (int, float)) else dict(theta),
+        "default_theta": theta
+        if isinstance(theta := getattr(cls, "default_theta", 10_000.0), (int, float))
+        else dict(theta),
         "keys": keys,
     }
     if getattr(cls, "attribute_map", None):
@@ -189,7 +215,10 @@ def main() -> None:
             "model_types": model_types,
             "config_classes": classes,
         },
-        sys.stdout, sort_keys=False, width=110, allow_unicode=True,
+        sys.stdout,
+        sort_keys=False,
+        width=110,
+        allow_unicode=True,
     )
 
 

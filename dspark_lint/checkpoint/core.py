@@ -1,7 +1,6 @@
 """One checkpoint directory: what lies in it, read once, on demand, and never judged."""
 
 # Plain os.path: pathlib would cost more to import than everything here.
-# ruff: noqa: PTH100, PTH112, PTH113, PTH114, PTH120
 from __future__ import annotations
 
 import os

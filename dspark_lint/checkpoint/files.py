@@ -1,7 +1,6 @@
 """The file system, met with suspicion: nothing blocks, leads out of the checkpoint or is read without a bound."""
 
 # Plain os.path: pathlib would cost more to import than everything here.
-# ruff: noqa: PTH110, PTH114, PTH116, PTH117, PTH118, PTH120
 from __future__ import annotations
 
 import os

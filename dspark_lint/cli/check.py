@@ -1,7 +1,7 @@
 """The check: from the flags to a rendered report and an exit code."""
 
 # Plain os.path: pathlib costs a plain check more than everything here.
-# ruff: noqa: E501, PTH100, PTH112, PTH118, PTH120 - and an option's line reads best whole
+
 from __future__ import annotations
 
 import json
@@ -41,19 +41,57 @@ def _speculative_config(_ctx: click.Context, _param: click.Parameter, value: str
 
 @click.command("check", options_metavar="[OPTIONS]")
 @click.argument("paths", metavar="CKPT...", nargs=-1)
-@click.option("--vllm", "vllm", metavar="SPEC", multiple=True, help="Releases: 0.32, 0.32.0, '>=0.28,<0.32', 0.27..0.33, all, latest, installed. [default: latest]")
+@click.option(
+    "--vllm",
+    "vllm",
+    metavar="SPEC",
+    multiple=True,
+    help="Releases: 0.32, 0.32.0, '>=0.28,<0.32', 0.27..0.33, all, latest, installed. [default: latest]",
+)
 @click.option("--nearest", is_flag=True, help="For a release without a contract, use the nearest that has one.")
-@click.option("--contract", "contracts", metavar="FILE", multiple=True, help="A contract file of one's own, beside the shipped ones.")
+@click.option(
+    "--contract",
+    "contracts",
+    metavar="FILE",
+    multiple=True,
+    help="A contract file of one's own, beside the shipped ones.",
+)
 @click.option("--target", metavar="PATH", help="The target model: its directory or config.json.")
-@click.option("--speculative-config", "serve", metavar="JSON", callback=_speculative_config, help="vLLM's own flag: method, num_speculative_tokens, ... Without it the method is inferred.")
-@click.option("--format", "formats", metavar="F", multiple=True, help=f"auto, {', '.join(FORMATS)}; F=FILE writes that format to a file. [default: auto]")
+@click.option(
+    "--speculative-config",
+    "serve",
+    metavar="JSON",
+    callback=_speculative_config,
+    help="vLLM's own flag: method, num_speculative_tokens, ... Without it the method is inferred.",
+)
+@click.option(
+    "--format",
+    "formats",
+    metavar="F",
+    multiple=True,
+    help=f"auto, {', '.join(FORMATS)}; F=FILE writes that format to a file. [default: auto]",
+)
 @click.option("--output", metavar="FILE", help="Write to FILE instead of standard output.")
-@click.option("--select", metavar="RULES", multiple=True, help="Only these rules: ids or prefixes, separated by commas.")
+@click.option(
+    "--select", metavar="RULES", multiple=True, help="Only these rules: ids or prefixes, separated by commas."
+)
 @click.option("--ignore", metavar="RULES", multiple=True, help="Not these rules.")
-@click.option("--fail-on", type=click.Choice(["error", "warning", "never"]), help="The severity that makes the exit code 1. [default: error]")
-@click.option("--min-severity", type=click.Choice(list(SEVERITIES)), help="Show findings from this severity up. [default: info]")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["error", "warning", "never"]),
+    help="The severity that makes the exit code 1. [default: error]",
+)
+@click.option(
+    "--min-severity", type=click.Choice(list(SEVERITIES)), help="Show findings from this severity up. [default: info]"
+)
 @click.option("--deep", is_flag=True, help="Read all tensor data: NaN, infinity, zeros, broken scales.")
-@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", show_default=True, help="Colour; NO_COLOR and FORCE_COLOR are honoured.")
+@click.option(
+    "--color",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    show_default=True,
+    help="Colour; NO_COLOR and FORCE_COLOR are honoured.",
+)
 @click.option("--explain", is_flag=True, help="With each finding, why the rule exists and what to do.")
 @click.option("-q", "--quiet", is_flag=True, help="Findings only.")
 @click.option("-v", "--verbose", count=True, help="Also what was expected, found and not checked.")
@@ -76,7 +114,12 @@ def run_check(options: dict[str, Any]) -> int:
     shown = _at_least(report, options["min_severity"]) if options["min_severity"] else report
     if not report.checkpoints:
         tell("no checkpoint found (a directory with config.json or *.safetensors)")
-    write(shown, renderings, Style(options["color"], options["verbose"], options["quiet"], options["explain"]), inventories)
+    write(
+        shown,
+        renderings,
+        Style(options["color"], options["verbose"], options["quiet"], options["explain"]),
+        inventories,
+    )
     code = exit_code(report, fail_on := options["fail_on"] or "error")
     if code == exits.FINDINGS and exit_code(shown, fail_on) != code:
         tell(f"--min-severity {options['min_severity']} hides the findings that --fail-on {fail_on} is about")
@@ -175,7 +218,14 @@ def select_rules(select: tuple[str, ...], ignore: tuple[str, ...]) -> frozenset[
 def _at_least(report: Report, severity: str) -> Report:
     keep = SEVERITIES[: SEVERITIES.index(severity) + 1]
     return Report(
-        tuple(c._replace(results=tuple(r._replace(findings=tuple(f for f in r.findings if f.severity in keep)) for r in c.results)) for c in report.checkpoints),
+        tuple(
+            c._replace(
+                results=tuple(
+                    r._replace(findings=tuple(f for f in r.findings if f.severity in keep)) for r in c.results
+                )
+            )
+            for c in report.checkpoints
+        ),
         report.tool_version,
     )
 

@@ -27,10 +27,16 @@ def _sources(rule: Rule) -> list[str]:
 
 def explain_text(rule: Rule) -> str:
     """Return the page of one rule as plain text."""
+
     def block(label: str, text: str) -> str:
         return f"{label}\n{textwrap.fill(text, 92, initial_indent='  ', subsequent_indent='  ')}\n"
 
-    parts = [f"{rule.id}  {rule.title}\n", f"default severity {rule.severity}, effect {rule.effect}\n", block("Why", rule.rationale), block("What to do", rule.remedy)]
+    parts = [
+        f"{rule.id}  {rule.title}\n",
+        f"default severity {rule.severity}, effect {rule.effect}\n",
+        block("Why", rule.rationale),
+        block("What to do", rule.remedy),
+    ]
     if rule.fires:
         parts.append(block("Fires on", rule.fires))
     if rule.quiet:
@@ -47,7 +53,10 @@ def explain(rule_id: str) -> int:
     rule = REGISTRY.get(rule_id.upper())
     if rule is None:
         near = [r for r in REGISTRY if r.startswith(rule_id.upper()[:3])]
-        raise UsageError(f"no rule {rule_id!r}" + (f"; of that family: {', '.join(near)}" if near else "; `dspark-lint rules` lists them"))
+        raise UsageError(
+            f"no rule {rule_id!r}"
+            + (f"; of that family: {', '.join(near)}" if near else "; `dspark-lint rules` lists them")
+        )
     click.echo(explain_text(rule), nl=False)
     return 0
 
@@ -57,7 +66,17 @@ def explain(rule_id: str) -> int:
 def rules(fmt: str) -> int:
     """List the rules."""
     if fmt == "json":
-        rows = [{"id": r.id, "title": r.title, "severity": r.severity, "effect": r.effect, "rationale": r.rationale, "remedy": r.remedy} for r in REGISTRY.values()]
+        rows = [
+            {
+                "id": r.id,
+                "title": r.title,
+                "severity": r.severity,
+                "effect": r.effect,
+                "rationale": r.rationale,
+                "remedy": r.remedy,
+            }
+            for r in REGISTRY.values()
+        ]
         click.echo(json.dumps(rows, indent=2))
         return 0
     for rule in REGISTRY.values():

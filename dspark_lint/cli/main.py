@@ -102,7 +102,7 @@ def run(args: list[str]) -> int:
         return USAGE
     except (BrokenPipeError, SystemExit):
         # the reader of our output has gone, which click turns into an exit of 1: nobody was told of any findings
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123 - stays open until the process ends
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - stays open until the process ends
         return USAGE
     except DsparkLintError as e:
         click.echo(f"dspark-lint: {e}", err=True)

@@ -1,7 +1,6 @@
 """Where a report goes: formats, files, standard output, and what is said beside it on standard error."""
 
 # Plain os.path and open: pathlib costs a plain check more than everything here.
-# ruff: noqa: PTH109, PTH123
 from __future__ import annotations
 
 import contextlib
@@ -65,7 +64,7 @@ def wanted(formats: Sequence[str], output: str | None) -> list[Wanted]:
         if not plain:
             raise UsageError("--output: every format has a file of its own already")
         pairs[plain[0]] = Wanted(pairs[plain[0]].format, output)
-    files = [os.path.abspath(pair.file) for pair in pairs if pair.file is not None]  # noqa: PTH100 - see above
+    files = [os.path.abspath(pair.file) for pair in pairs if pair.file is not None]
     if len(set(files)) < len(files):
         raise UsageError("two formats for one file")
     return sorted(pairs, key=lambda pair: pair.file is None)

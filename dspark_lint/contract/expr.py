@@ -16,7 +16,7 @@ import fnmatch
 import operator
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
+from functools import cache
 from typing import Any, Final, Protocol
 
 from dspark_lint.errors import ContractError
@@ -151,7 +151,7 @@ def _kleene(values: Iterable[Any], *, decisive: bool) -> Any:
     return UNKNOWN if unknown else not decisive
 
 
-@lru_cache(maxsize=None)
+@cache
 def compile_expr(text: str) -> Compiled:
     """Compile one expression of a contract.
 
@@ -164,7 +164,7 @@ def compile_expr(text: str) -> Compiled:
     return _node(tree.body, text)
 
 
-@lru_cache(maxsize=None)
+@cache
 def names_in(text: str) -> frozenset[str]:
     """Return the free names of an expression (without functions and comprehension variables)."""
     tree = ast.parse(text.strip(), mode="eval")

@@ -11,7 +11,7 @@ import json
 import os
 
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from dspark_lint.contract.paths import contracts_dir
@@ -136,7 +136,7 @@ def load_raw(release: str, extra: Mapping[str, str] | None = None) -> dict[str, 
     return resolved
 
 
-@lru_cache(maxsize=None)
+@cache
 def load_classes(version: str) -> dict[str, Any]:
     """Return the shipped part about one transformers release: model types and their configuration classes.
 

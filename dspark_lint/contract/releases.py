@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from dspark_lint.contract.load import shipped_releases
 from dspark_lint.errors import UsageError
+
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def parts(release: str) -> tuple[int, ...]:
@@ -46,7 +50,9 @@ def _numbers(text: str) -> tuple[int, ...]:
     try:
         numbers = parts(text.removeprefix("v").split("+")[0])
     except ValueError:
-        raise UsageError(f"--vllm {text}: not a release; write 0.32, 0.32.0, '>=0.28,<0.32', 0.27..0.33, all, latest or installed") from None
+        raise UsageError(
+            f"--vllm {text}: not a release; write 0.32, 0.32.0, '>=0.28,<0.32', 0.27..0.33, all, latest or installed"
+        ) from None
     return numbers
 
 
@@ -58,7 +64,9 @@ def _exact(text: str, known: Sequence[str], *, nearest: bool) -> tuple[str, ...]
     close = nearest_to(numbers, known)
     if nearest:
         return (close,)
-    raise UsageError(f"--vllm {text}: there is no contract for it; the nearest is {close} (use --nearest to check against that one). Known: {', '.join(known)}")
+    raise UsageError(
+        f"--vllm {text}: there is no contract for it; the nearest is {close} (use --nearest to check against that one). Known: {', '.join(known)}"
+    )
 
 
 def _of_version(version: str, known: Sequence[str], *, nearest: bool) -> tuple[str, ...]:
@@ -68,10 +76,14 @@ def _of_version(version: str, known: Sequence[str], *, nearest: bool) -> tuple[s
     try:
         parsed = Version(version)
     except InvalidVersion as e:
-        raise UsageError(f"--vllm installed: the installed vLLM calls itself {version}, which is no version; name a release instead") from e
+        raise UsageError(
+            f"--vllm installed: the installed vLLM calls itself {version}, which is no version; name a release instead"
+        ) from e
     if parsed.is_prerelease and not nearest:
         close = nearest_to(parsed.release, known)
-        raise UsageError(f"--vllm installed: {version} is no release; the nearest is {close} (use --nearest to check against that one)")
+        raise UsageError(
+            f"--vllm installed: {version} is no release; the nearest is {close} (use --nearest to check against that one)"
+        )
     return _exact(parsed.base_version if not parsed.epoch else version, known, nearest=nearest)
 
 

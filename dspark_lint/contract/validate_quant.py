@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dspark_lint.contract.expr import compile_expr
 from dspark_lint.errors import ContractError
+
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 
 Place = tuple[str, ...]
@@ -72,9 +75,14 @@ def _scheme(place: Place, scheme: Mapping[str, Any], loaders: Mapping[str, Any])
     for leaf, tensor in scheme.get("tensors", {}).items():
         loader = tensor.get("loader")
         if loader not in loaders and loader not in _RELATIVE_LOADERS:
-            yield (*place, "tensors", leaf, "loader"), _none("parameter loader", loader, {**loaders, **dict.fromkeys(_RELATIVE_LOADERS)})
+            yield (
+                (*place, "tensors", leaf, "loader"),
+                _none("parameter loader", loader, {**loaders, **dict.fromkeys(_RELATIVE_LOADERS)}),
+            )
         for number, text in enumerate(tensor.get("shape", ())):
-            yield from _parses((*place, "tensors", leaf, "shape", str(number)), re.sub(r"\b(out|in)\b", "(1)", str(text)))
+            yield from _parses(
+                (*place, "tensors", leaf, "shape", str(number)), re.sub(r"\b(out|in)\b", "(1)", str(text))
+            )
 
 
 def _step(place: Place, step: Mapping[str, Any], backends: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import re
 
-from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from dspark_lint.contract.expr import UNKNOWN
 from dspark_lint.quant.match import way_of
-from dspark_lint.quant.statement import Statement
+
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dspark_lint.quant.statement import Statement
 
 
 class Disagreement(NamedTuple):
@@ -75,7 +79,9 @@ def _scheme(statement: Statement, owner: str, class_name: str) -> Any:
     return evaluate(str(clause["scheme"]), statement)
 
 
-def _lacking(statement: Statement, scheme: str, owner: str, tensors: Mapping[str, tuple[str, dict[str, Any]]]) -> tuple[str, ...]:
+def _lacking(
+    statement: Statement, scheme: str, owner: str, tensors: Mapping[str, tuple[str, dict[str, Any]]]
+) -> tuple[str, ...]:
     """Return the scales of a scheme that are not there; a block scale of exponents alone is none of NVFP4's."""
     stated = statement.section["schemes"][scheme]
     out: list[str] = []

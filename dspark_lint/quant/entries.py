@@ -6,7 +6,6 @@ import difflib
 import os
 import re
 
-from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from dspark_lint.contract.expr import evaluate
@@ -14,7 +13,7 @@ from dspark_lint.quant.match import Entry, rewrite, way_of
 
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
     from dspark_lint.binding import Binding
@@ -50,7 +49,9 @@ class Entries:
         self.known = bool(self.ways) and isinstance(offset, int) and isinstance(layers, int)
         self._offset = offset if isinstance(offset, int) else 0
         self._layers = layers if isinstance(layers, int) else 0
-        steps: list[Mapping[str, Any]] = [s for s in binding.family.get("entries", {}).values() if s and statement.backend in s["backends"]]
+        steps: list[Mapping[str, Any]] = [
+            s for s in binding.family.get("entries", {}).values() if s and statement.backend in s["backends"]
+        ]
         self._steps = sorted(steps, key=lambda s: s.get("order", 50))
         self._inside = {h: m for m in modules for h in m.holds}
         self._runtime = {f"{m.name.rpartition('.')[0]}.{h.rpartition('.')[2]}": h for m in modules for h in m.holds}
@@ -173,7 +174,7 @@ def _mid_word(entry: str, name: str) -> bool:
 
 def _cuts(entry: str, name: str, at: int) -> bool:
     before, after = name[at - 1 : at] if at else "", name[at + len(entry) : at + len(entry) + 1]
-    return _word(before) and _word(entry[:1]) or _word(after) and _word(entry[-1:])
+    return (_word(before) and _word(entry[:1])) or (_word(after) and _word(entry[-1:]))
 
 
 def _word(character: str) -> bool:

@@ -80,13 +80,20 @@ class Fit:
             return False
         if self.statement is None:
             return True
-        return not self.statement.unjudged and not any(m.built.scheme is UNKNOWN and m.built.by for m in self.modules if m.built.refused is None)
+        return not self.statement.unjudged and not any(
+            m.built.scheme is UNKNOWN and m.built.by for m in self.modules if m.built.refused is None
+        )
 
     # -- before the comparison -------------------------------------------------------------------------------------
 
     def prepare(self, inventory: Inventory) -> None:
         """Replace the weights of quantized modules by what their scheme keeps."""
-        if self.statement is not None and not self.statement.troubles and "modules" in self.binding.family and not self.statement.unjudged:
+        if (
+            self.statement is not None
+            and not self.statement.troubles
+            and "modules" in self.binding.family
+            and not self.statement.unjudged
+        ):
             self.modules = modules_of(self.binding, self.statement)
         for module in self.modules:
             for name, pattern in zip(module.holds, module.patterns, strict=True):
@@ -118,7 +125,9 @@ class Fit:
             self._schemed.add(f"{name}.{leaf}")
         self._divides(module, weight, scheme, inventory)
 
-    def _clause(self, weight: Expected, clause: Mapping[str, Any], sizes: Mapping[str, str], built: Built) -> dict[str, Any]:
+    def _clause(
+        self, weight: Expected, clause: Mapping[str, Any], sizes: Mapping[str, str], built: Built
+    ) -> dict[str, Any]:
         own: dict[str, Any] = {"source": weight.clause.get("source"), "scheme": built.scheme}
         if "shape" in clause:
             own["shape"] = [_filled(str(text), sizes, built.scope) for text in clause["shape"]]
@@ -147,7 +156,11 @@ class Fit:
             return
         scheme = self.section["schemes"][module.built.scheme]
         same = [m for m in self.modules if m.template == module.template]
-        names = {"dtype": scheme["dtypes"][0], "scheme": module.built.scheme, "any_unquantized": any(m.built.scheme is None for m in same)}
+        names = {
+            "dtype": scheme["dtypes"][0],
+            "scheme": module.built.scheme,
+            "any_unquantized": any(m.built.scheme is None for m in same),
+        }
         for clause in sorted((c for c in clauses.values() if c), key=lambda c: c.get("order", 50)):
             if evaluate(str(clause.get("when", "true")), _Names(names, self.binding)) is True:
                 self.unserved.append((module, clause))
@@ -189,7 +202,9 @@ class Fit:
             inventory.mismatches[:] = [m for m in inventory.mismatches if m.expected.name not in own]
             inventory.strays[:] = [s for s in inventory.strays if s.canonical not in own]
 
-    def _outcome(self, inventory: Inventory, own: tuple[str, ...], scheme: Mapping[str, Any]) -> tuple[Effect, str, Mapping[str, Any]]:
+    def _outcome(
+        self, inventory: Inventory, own: tuple[str, ...], scheme: Mapping[str, Any]
+    ) -> tuple[Effect, str, Mapping[str, Any]]:
         """Return what becomes of a module whose weight is of another type: the first thing on the way that refuses."""
         loaders = self.binding.contract["parameter_loaders"]
         for stray in inventory.strays:
@@ -198,8 +213,16 @@ class Fit:
         for mismatch in inventory.mismatches:
             if mismatch.expected.name in own and not mismatch.cut:
                 loader = loaders[mismatch.expected.clause.get("loader", "plain")]
-                return "refused", f"a weight of {_dims(mismatch.found)} does not fit the module's {_dims(mismatch.expected.shape)}, and loading it raises", loader
-        lacking = [e.clause["absent"] for e in inventory.missing if e.name in own and isinstance(e.clause.get("absent"), Mapping)]
+                return (
+                    "refused",
+                    f"a weight of {_dims(mismatch.found)} does not fit the module's {_dims(mismatch.expected.shape)}, and loading it raises",
+                    loader,
+                )
+        lacking = [
+            e.clause["absent"]
+            for e in inventory.missing
+            if e.name in own and isinstance(e.clause.get("absent"), Mapping)
+        ]
         for clause in lacking:
             if clause.get("effect") == "refused":
                 return "refused", str(clause["says"]), clause
@@ -210,7 +233,12 @@ class Fit:
         groups: dict[str, list[Stray]] = {}
         for stray in inventory.strays:
             owner, _, leaf = stray.canonical.rpartition(".")
-            if leaf in leaves and (f"{owner}.weight" in inventory.expected or f"{owner}.weight" in inventory.disk_of or owner in self.members or self._home(inventory, owner)):
+            if leaf in leaves and (
+                f"{owner}.weight" in inventory.expected
+                or f"{owner}.weight" in inventory.disk_of
+                or owner in self.members
+                or self._home(inventory, owner)
+            ):
                 groups.setdefault(owner, []).append(stray)
         for owner, strays in groups.items():
             member = self.members.get(owner) or Member(owner, generic(owner), None)
@@ -222,7 +250,12 @@ class Fit:
             self.scaled.append(Scaled(member, tuple(s.disk for s in strays), worst.clause))
             mine = {s.disk for s in strays}
             inventory.strays[:] = [s for s in inventory.strays if s.disk not in mine]
-            inventory.missing[:] = [e for e in inventory.missing if e.name != f"{owner}.weight" or not any(s.canonical.endswith("packed") or s.canonical.endswith("qweight") for s in strays)]
+            inventory.missing[:] = [
+                e
+                for e in inventory.missing
+                if e.name != f"{owner}.weight"
+                or not any(s.canonical.endswith("packed") or s.canonical.endswith("qweight") for s in strays)
+            ]
             inventory.mismatches[:] = [m for m in inventory.mismatches if m.expected.name != f"{owner}.weight"]
 
     def _home(self, inventory: Inventory, owner: str) -> bool:

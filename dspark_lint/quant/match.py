@@ -8,11 +8,14 @@ from __future__ import annotations
 import fnmatch
 import re
 
-from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dspark_lint.errors import ContractError
+
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
 
 
 _REGEX = "re:"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dspark_lint.contract.expr import UNKNOWN, evaluate
@@ -12,6 +11,8 @@ from dspark_lint.quant.match import Entry, rewrite, way_of
 
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from dspark_lint.binding import Binding
     from dspark_lint.contract.expr import Scope
     from dspark_lint.quant.statement import Statement
@@ -74,7 +75,11 @@ def modules_of(binding: Binding, statement: Statement) -> list[Module]:
             built = builds[0]
             if any(b.scheme != built.scheme for b in builds[1:]):
                 built = Built(UNKNOWN, "", "")
-            name = _named(template, number, depths[0]) if known else template.replace("{n}", "{n}" if number is None else f"{{n+{number}}}")
+            name = (
+                _named(template, number, depths[0])
+                if known
+                else template.replace("{n}", "{n}" if number is None else f"{{n+{number}}}")
+            )
             found.append(Module(name, template, clause, held, tuple(clause["holds"]), number, built))
     return found
 
@@ -95,7 +100,10 @@ class Matcher:
         self._raw = [Entry(e, e) for e in statement.entries]
         self.entries = rewrite(statement.entries, steps, offset=offset, layers=layers)
         mapped = [s for s in steps if s.get("layers", True)]
-        self.layers = {e.held: (e.written, statement.layers[e.written]) for e in rewrite(statement.layers, mapped, offset=offset, layers=layers)}
+        self.layers = {
+            e.held: (e.written, statement.layers[e.written])
+            for e in rewrite(statement.layers, mapped, offset=offset, layers=layers)
+        }
         self._groups = list(statement.groups())
 
     def excluded(self, name: str, *, raw: bool = False) -> tuple[str, str] | None:
@@ -148,7 +156,11 @@ class Matcher:
             yield from (v for k, v in self.layers.items() if k.startswith(name + "."))
         elif way == "shards":
             parent, _, last = name.rpartition(".")
-            yield from (self.layers[k] for shard in self.clause["shards"].get(last, ()) if (k := f"{parent}.{shard}") in self.layers)
+            yield from (
+                self.layers[k]
+                for shard in self.clause["shards"].get(last, ())
+                if (k := f"{parent}.{shard}") in self.layers
+            )
 
     def _layer(self, written: str, info: Any, way: str, name: str) -> Built:
         scheme = _scheme_of(self.statement, self.clause, info)

@@ -5,7 +5,6 @@ The contract's ``quantization`` section applied: the place that counts, the back
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dspark_lint.binding import ordered
@@ -14,6 +13,8 @@ from dspark_lint.rules.base import fill, show
 
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
     from dspark_lint.checkpoint import Checkpoint
     from dspark_lint.contract.expr import Scope
 
@@ -53,7 +54,9 @@ def places(checkpoint: Checkpoint, contract: Mapping[str, Any]) -> list[Place]:
 class Statement:
     """One statement under one release; the scope of the quantization section's expressions."""
 
-    def __init__(self, contract: Mapping[str, Any], place: Place, others: list[Place], outer: Scope | None = None) -> None:
+    def __init__(
+        self, contract: Mapping[str, Any], place: Place, others: list[Place], outer: Scope | None = None
+    ) -> None:
         self.section: Mapping[str, Any] = contract["quantization"]
         self.place = place
         self.others = others
@@ -65,7 +68,9 @@ class Statement:
         self.clause: Mapping[str, Any] = {}
         self.unjudged = ""
         if not isinstance(place.value, dict):
-            self.troubles.append(Trouble(self.section["unusable"], place.file, place.pointer, type(place.value).__name__))
+            self.troubles.append(
+                Trouble(self.section["unusable"], place.file, place.pointer, type(place.value).__name__)
+            )
             return
         self._choose()
         if self.backend != "none" and not self.unjudged and not self.troubles:
@@ -122,7 +127,9 @@ class Statement:
         elsewhere = self.clause.get("elsewhere")
         if not elsewhere or evaluate(str(elsewhere["when"]), self) is not True:
             return
-        place = next((p for p in (self.place, *self.others) if p.file == elsewhere["file"] and isinstance(p.value, dict)), None)
+        place = next(
+            (p for p in (self.place, *self.others) if p.file == elsewhere["file"] and isinstance(p.value, dict)), None
+        )
         if place is None:
             self._trouble({"at": "quantized_layers", **elsewhere["missing"]})
             return

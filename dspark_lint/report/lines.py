@@ -68,12 +68,12 @@ class Lines:
 
 def _read(root: str, name: str) -> str | None:
     # os and not pathlib: this is on the way of every plain run, and pathlib takes six milliseconds to import
-    path = os.path.join(root, name)  # noqa: PTH118
+    path = os.path.join(root, name)
     try:
         # a FIFO would wait for ever and a device never ends
-        if not os.path.isfile(path) or os.path.getsize(path) > LARGEST:  # noqa: PTH113, PTH202
+        if not os.path.isfile(path) or os.path.getsize(path) > LARGEST:
             return None
-        with open(path, encoding="utf-8", errors="surrogateescape") as handle:  # noqa: PTH123
+        with open(path, encoding="utf-8", errors="surrogateescape") as handle:
             return handle.read(LARGEST + 1)
     except (OSError, ValueError):  # ValueError: a NUL in the name
         return None

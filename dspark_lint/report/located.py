@@ -46,7 +46,7 @@ def located(report: Report, options: RenderOptions, base: str | None = None) -> 
 
 def stand_in(checkpoint: CheckpointReport) -> str | None:
     """Return the file that stands for the whole checkpoint where a reader wants one; None when it is not there."""
-    return "config.json" if os.path.isfile(f"{checkpoint.root}/config.json") else None  # noqa: PTH113 - see lines.py
+    return "config.json" if os.path.isfile(f"{checkpoint.root}/config.json") else None
 
 
 def relative(checkpoint: CheckpointReport, file: str | None, base: str) -> str:
@@ -76,10 +76,10 @@ def is_address(path: str) -> bool:
 
 def ci_base(options: RenderOptions) -> str:
     """Return the directory a CI system counts paths from: its workspace when we run inside it, else the base."""
-    base = os.path.abspath(options.base_dir)  # noqa: PTH100 - see lines.py
+    base = os.path.abspath(options.base_dir)
     for variable in ("GITHUB_WORKSPACE", "CI_PROJECT_DIR"):
         workspace = options.environ.get(variable)
-        if workspace and os.path.isabs(workspace):  # noqa: PTH117 - see lines.py
+        if workspace and os.path.isabs(workspace):
             try:
                 top = os.path.realpath(workspace)
                 if os.path.commonpath([top, os.path.realpath(base)]) == top:

@@ -24,9 +24,11 @@ COMMENT = 60_000
 #: So many names of what was not checked are listed for a reason.
 NAMED = 6
 _SIGNS = {"error": "❌", "warning": "⚠️", "info": "ℹ️", "ok": "✅", "unchecked": "❔"}  # noqa: RUF001 - a sign
-_ENTITIES = {
-    ord(char): f"&#{ord(char)};" for char in "`|*[]\\~$"
-} | {ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;"}
+_ENTITIES = {ord(char): f"&#{ord(char)};" for char in "`|*[]\\~$"} | {
+    ord("&"): "&amp;",
+    ord("<"): "&lt;",
+    ord(">"): "&gt;",
+}
 _OUTER_UNDERSCORE = re.compile(r"(?<![0-9A-Za-z])_|_(?![0-9A-Za-z])")
 #: What sites turn into links by themselves: people, issues, addresses, emoji; a comment in the middle stops them.
 _LINKED = re.compile(r"@|#(?=\d)|(?<=:)//|(?<=[Ww])\.|:(?=[\w+-]+:)|(?<=GH)-(?=\d)")

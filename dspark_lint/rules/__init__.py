@@ -8,7 +8,9 @@ from dspark_lint.rules.base import Rule
 
 #: Every rule by its id, in the order in which they run and are listed.
 REGISTRY: dict[str, Rule] = {
-    rule.id: rule for module in (fil, arc, key, drf, qnt, qnt_embedded, ten, tgt, val, val_deep) for rule in module.RULES
+    rule.id: rule
+    for module in (fil, arc, key, drf, qnt, qnt_embedded, ten, tgt, val, val_deep)
+    for rule in module.RULES
 }
 
 __all__ = ["REGISTRY", "Rule"]

@@ -101,7 +101,7 @@ def as_json(value: Any, limit: int = 120) -> str:
     """Return a value as it stands in the file, clipped: a string in quotes, so that "4" is told from 4."""
     if isinstance(value, str):
         text = json.dumps(value, ensure_ascii=False)
-        return text if len(text) <= limit else f"{text[: limit - 2]}…\""
+        return text if len(text) <= limit else f'{text[: limit - 2]}…"'
     return show(value, limit)
 
 
@@ -220,7 +220,10 @@ def _follows(ctx: Context, clause: Mapping[str, Any]) -> bool:
     if not ctx.inventory.mismatches:
         return False
     keys = accused(ctx)
-    return any(n in keys and (keys[n] == "refused" or clause.get("effect", "refused") != "refused") for n in _names_behind(ctx.binding, clause))
+    return any(
+        n in keys and (keys[n] == "refused" or clause.get("effect", "refused") != "refused")
+        for n in _names_behind(ctx.binding, clause)
+    )
 
 
 def _mentions(binding: Binding, clause: Mapping[str, Any], namespace: str) -> bool:
@@ -259,7 +262,9 @@ def from_clause(ctx: Context, rule: str, clause: Mapping[str, Any]) -> Finding:
         stands = _stands(tensor or (pointer or "").rpartition("/")[2], found or "")
         message = f"{stands}, where vLLM {ctx.release} expects {expected}: {fill(clause['says'], binding)}."
     fix = fill(clause["fix"], binding) if "fix" in clause else None
-    return finding(ctx, rule, clause, message, file=file, pointer=pointer, tensor=tensor, expected=expected, found=found, fix=fix)
+    return finding(
+        ctx, rule, clause, message, file=file, pointer=pointer, tensor=tensor, expected=expected, found=found, fix=fix
+    )
 
 
 def _stands(subject: str, found: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dspark_lint.contract.expr import UNKNOWN, evaluate
@@ -10,6 +9,8 @@ from dspark_lint.rules.base import Context, Rule, as_json, config_file, finding,
 
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from dspark_lint.binding import Key
     from dspark_lint.finding import Finding
 
@@ -53,10 +54,15 @@ def same_fact(ctx: Context) -> Iterator[Finding]:
         takes = f"takes {read}" if read else "reads none of them"
         other = next((p for p, v in stated if p != read and not _same(v, key.raw if key else None)), stated[-1][0])
         yield finding(
-            ctx, "DRF001", {"effect": "silent", "severity": "warning", "source": key.clause.get("source") if key else None, **clause},
+            ctx,
+            "DRF001",
+            {"effect": "silent", "severity": "warning", "source": key.clause.get("source") if key else None, **clause},
             f"{clause.get('title', name)} is written in {len(stated)} places that disagree ({said}); vLLM {ctx.release} {takes}.",
-            file=config_file(ctx), pointer="/" + other.replace(".", "/"), expected=f"one value, {as_json(key.raw)}" if key and read else "one value",
-            found=said, fix="write the trained value in every place, or in the place that is read alone",
+            file=config_file(ctx),
+            pointer="/" + other.replace(".", "/"),
+            expected=f"one value, {as_json(key.raw)}" if key and read else "one value",
+            found=said,
+            fix="write the trained value in every place, or in the place that is read alone",
         )
 
 
@@ -80,10 +86,76 @@ def _same(a: Any, b: Any) -> bool:
 
 
 RULES = (
-    Rule("DRF001", "One fact is written twice and drifts", "Exporters write markov_rank, mask_token_id, target_layer_ids and the block size both at the top level and under dflash_config. A release reads one of them; the other misleads every other reader, and the release's next version may read that one.", "Write the trained value in both places, or in the one that is read.", "warning", "silent", same_fact, ("family",), fires='"mask_token_id": 151669 beside "dflash_config": {"mask_token_id": 151668}', quiet="both 151669"),
-    Rule("DRF002", "The block layout contradicts itself", "Whether the first draft token is sampled at the anchor or the anchor is a bonus token decides which positions the draft was trained on; served the other way every token is off by one.", "Write sample_from_anchor as trained, at the top level.", "warning", "silent", in_contract, ("family",), fires="sample_from_anchor: true with speculative_tokens = block_size - 1", quiet="speculative_tokens = block_size"),
-    Rule("DRF003", "The confidence head's flags, tensors and width contradict each other", "Two flags and two tensors describe the head. With the flag off its tensors are dropped without a word; with the flag on and no tensors the head is; with the wrong width flag the load fails.", "Set enable_confidence_head and confidence_head_with_markov at the top level as the tensors say.", "error", "refused", in_contract, ("family", "weights"), fires="confidence_head.proj.weight of hidden + markov_rank columns without confidence_head_with_markov", quiet='"confidence_head_with_markov": true'),
-    Rule("DRF004", "The Markov head's type and its tensors contradict each other", "No release reads markov_head_type for a Qwen3 draft: a gated or rnn head is served as vanilla when its extra tensors were stripped, and refused when they are there.", "Export a vanilla head.", "warning", "silent", in_contract, ("family", "weights"), fires='"markov_head_type": "gated" without markov_head.gate_proj.weight', quiet='"markov_head_type": "vanilla"'),
-    Rule("DRF005", "Two lists of target layers disagree", "The flat list counts layers from 0 and means their output; the eagle list counts boundaries and is one higher. The first in the release's order wins, and an unsorted list feeds fc its blocks in another order than it was trained with.", "Write one list, strictly increasing, or two that differ by exactly one.", "warning", "silent", in_contract, ("family",), fires="target_layer_ids [1, 9, 17] beside eagle_aux_hidden_state_layer_ids [1, 9, 17]", quiet="[2, 10, 18]"),
-    Rule("DRF006", "The attention settings contradict each other or the training", "Windows, causality and rope are read from several places with an order of their own; what is shadowed is not served.", "Write the setting where the release reads it.", "warning", "silent", in_contract, ("family",), fires="sliding_window without use_sliding_window in a flat qwen3 file", quiet="dflash_config.swa_window_size"),
+    Rule(
+        "DRF001",
+        "One fact is written twice and drifts",
+        "Exporters write markov_rank, mask_token_id, target_layer_ids and the block size both at the top level and under dflash_config. A release reads one of them; the other misleads every other reader, and the release's next version may read that one.",
+        "Write the trained value in both places, or in the one that is read.",
+        "warning",
+        "silent",
+        same_fact,
+        ("family",),
+        fires='"mask_token_id": 151669 beside "dflash_config": {"mask_token_id": 151668}',
+        quiet="both 151669",
+    ),
+    Rule(
+        "DRF002",
+        "The block layout contradicts itself",
+        "Whether the first draft token is sampled at the anchor or the anchor is a bonus token decides which positions the draft was trained on; served the other way every token is off by one.",
+        "Write sample_from_anchor as trained, at the top level.",
+        "warning",
+        "silent",
+        in_contract,
+        ("family",),
+        fires="sample_from_anchor: true with speculative_tokens = block_size - 1",
+        quiet="speculative_tokens = block_size",
+    ),
+    Rule(
+        "DRF003",
+        "The confidence head's flags, tensors and width contradict each other",
+        "Two flags and two tensors describe the head. With the flag off its tensors are dropped without a word; with the flag on and no tensors the head is; with the wrong width flag the load fails.",
+        "Set enable_confidence_head and confidence_head_with_markov at the top level as the tensors say.",
+        "error",
+        "refused",
+        in_contract,
+        ("family", "weights"),
+        fires="confidence_head.proj.weight of hidden + markov_rank columns without confidence_head_with_markov",
+        quiet='"confidence_head_with_markov": true',
+    ),
+    Rule(
+        "DRF004",
+        "The Markov head's type and its tensors contradict each other",
+        "No release reads markov_head_type for a Qwen3 draft: a gated or rnn head is served as vanilla when its extra tensors were stripped, and refused when they are there.",
+        "Export a vanilla head.",
+        "warning",
+        "silent",
+        in_contract,
+        ("family", "weights"),
+        fires='"markov_head_type": "gated" without markov_head.gate_proj.weight',
+        quiet='"markov_head_type": "vanilla"',
+    ),
+    Rule(
+        "DRF005",
+        "Two lists of target layers disagree",
+        "The flat list counts layers from 0 and means their output; the eagle list counts boundaries and is one higher. The first in the release's order wins, and an unsorted list feeds fc its blocks in another order than it was trained with.",
+        "Write one list, strictly increasing, or two that differ by exactly one.",
+        "warning",
+        "silent",
+        in_contract,
+        ("family",),
+        fires="target_layer_ids [1, 9, 17] beside eagle_aux_hidden_state_layer_ids [1, 9, 17]",
+        quiet="[2, 10, 18]",
+    ),
+    Rule(
+        "DRF006",
+        "The attention settings contradict each other or the training",
+        "Windows, causality and rope are read from several places with an order of their own; what is shadowed is not served.",
+        "Write the setting where the release reads it.",
+        "warning",
+        "silent",
+        in_contract,
+        ("family",),
+        fires="sliding_window without use_sliding_window in a flat qwen3 file",
+        quiet="dflash_config.swa_window_size",
+    ),
 )

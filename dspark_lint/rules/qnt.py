@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dspark_lint.contract.expr import UNKNOWN
@@ -12,6 +11,8 @@ from dspark_lint.rules.base import Context, Rule, finding, plural, show
 
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
     from dspark_lint.finding import Effect, Finding
     from dspark_lint.quant.entries import Entries, Idle
     from dspark_lint.quant.fit import Member
@@ -61,9 +62,15 @@ def refused_statement(ctx: Context) -> Iterator[Finding]:
         place = trouble.pointer.rpartition("/")[2] or trouble.file
         found = trouble.found
         yield finding(
-            ctx, "QNT001", clause,
+            ctx,
+            "QNT001",
+            clause,
             f"{place} in {trouble.file} is {found}, where vLLM {ctx.release} expects {clause.get('expected', 'something else')}: {clause['says']}.",
-            file=trouble.file, pointer=trouble.pointer, expected=clause.get("expected"), found=found, fix=clause.get("fix"),
+            file=trouble.file,
+            pointer=trouble.pointer,
+            expected=clause.get("expected"),
+            found=found,
+            fix=clause.get("fix"),
         )
 
 
@@ -74,9 +81,14 @@ def no_method(ctx: Context) -> Iterator[Finding]:
         return
     clause = {"effect": "silent", "severity": "warning", **statement.route}
     yield finding(
-        ctx, "QNT002", clause,
+        ctx,
+        "QNT002",
+        clause,
         f"the quantization stated in {statement.place.file} names no quant_method; vLLM {ctx.release}: {statement.route['says']}.",
-        file=statement.place.file, pointer=f"{statement.place.pointer}/quant_method", expected="a quant_method", found="nothing",
+        file=statement.place.file,
+        pointer=f"{statement.place.pointer}/quant_method",
+        expected="a quant_method",
+        found="nothing",
         fix='write "quant_method" ("modelopt", "compressed-tensors", ...), or remove the statement',
     )
 
@@ -104,23 +116,42 @@ def idle_entries(ctx: Context) -> Iterator[Finding]:
     told = False
     for (generic, why, hurt), items in groups.items():
         first = items[0]
-        listed = repr(first.entry) if len(items) == 1 else f"{len(items)} entries ({', '.join(repr(i.entry) for i in items[:3])}{', …' if len(items) > 3 else ''})"
+        listed = (
+            repr(first.entry)
+            if len(items) == 1
+            else f"{len(items)} entries ({', '.join(repr(i.entry) for i in items[:3])}{', …' if len(items) > 3 else ''})"
+        )
         one = len(items) == 1
-        clause = {"effect": "silent" if hurt else "advice", "severity": "warning" if hurt else "info", "source": statement.clause.get("match_source")}
+        clause = {
+            "effect": "silent" if hurt else "advice",
+            "severity": "warning" if hurt else "info",
+            "source": statement.clause.get("match_source"),
+        }
         if not generic:
             yield finding(
-                ctx, "QNT003", clause,
+                ctx,
+                "QNT003",
+                clause,
                 f"{listed} of {statement.clause['entries']} {'matches' if one else 'match'} no module of this draft; vLLM {ctx.release} passes over such entries in silence.",
-                file=statement.place.file, pointer=f"{pointer}/{first.at}", found=first.entry, count=len(items),
+                file=statement.place.file,
+                pointer=f"{pointer}/{first.at}",
+                found=first.entry,
+                count=len(items),
             )
             continue
         instead = entries.suggest(first.meant, first.entry)
         ways = "" if told else f"; {statement.clause['match_says']}"
         told = True
         yield finding(
-            ctx, "QNT003", clause,
+            ctx,
+            "QNT003",
+            clause,
             f"{listed} of {statement.clause['entries']} {'matches' if one else 'match'} no module that vLLM {ctx.release} builds{_meaning(fit.modules, first, instead)}{ways}.",
-            file=statement.place.file, pointer=f"{pointer}/{first.at}", expected=instead, found=first.entry, count=len(items),
+            file=statement.place.file,
+            pointer=f"{pointer}/{first.at}",
+            expected=instead,
+            found=first.entry,
+            count=len(items),
             fix=f"write {instead!r}" + ("" if one else ", and so on") if instead else None,
         )
 
@@ -155,11 +186,22 @@ def wide_entries(ctx: Context) -> Iterator[Finding]:
         bad = bool({h for m in modules for h in m.holds} & hurt)
         names = ", ".join(m.name for m in modules[:3]) + (", …" if len(modules) > 3 else "")
         yield finding(
-            ctx, "QNT004",
-            {"effect": "silent" if bad else "advice", "severity": "warning" if bad else "info", "source": statement.clause.get("match_source")},
+            ctx,
+            "QNT004",
+            {
+                "effect": "silent" if bad else "advice",
+                "severity": "warning" if bad else "info",
+                "source": statement.clause.get("match_source"),
+            },
             f"{entry!r} is a piece of {names}, so vLLM {ctx.release} leaves {plural(len(modules), 'module')} unquantized by it; {statement.clause['match_says']}.",
-            file=statement.place.file, pointer=f"{pointer}/{index}", module=modules[0].name, found=entry, count=len(modules),
-            fix=f"write {entry + '.'!r}, which ends at the dot" if entry[-1:].isdigit() else "write the whole name of the module",
+            file=statement.place.file,
+            pointer=f"{pointer}/{index}",
+            module=modules[0].name,
+            found=entry,
+            count=len(modules),
+            fix=f"write {entry + '.'!r}, which ends at the dot"
+            if entry[-1:].isdigit()
+            else "write the whole name of the module",
         )
 
 
@@ -180,13 +222,27 @@ def left_unquantized(ctx: Context) -> Iterator[Finding]:
         first = items[0]
         module = first.member.module
         names = sorted({i.member.pattern for i in items})
-        subject = _subject([i.member for i in items]) if len(names) == 1 else f"{len(items)} weights ({', '.join(names[:4])}{', …' if len(names) > 4 else ''})"
+        subject = (
+            _subject([i.member for i in items])
+            if len(names) == 1
+            else f"{len(items)} weights ({', '.join(names[:4])}{', …' if len(names) > 4 else ''})"
+        )
         disk = ctx.inventory.disk_of[f"{first.member.name}.weight"]
         yield finding(
-            ctx, "QNT005", {**first.clause, "severity": "warning" if all(i.scaled for i in items) and first.effect == "silent" else "error"},
+            ctx,
+            "QNT005",
+            {
+                **first.clause,
+                "severity": "warning" if all(i.scaled for i in items) and first.effect == "silent" else "error",
+            },
             f"{subject} {'is' if len(items) == 1 else 'are'} {first.dtype} on disk, but {module.name} is built quantized ({_title(ctx, module)}), because {_why(ctx, module)}; vLLM {ctx.release}: {first.says}.",
-            effect=first.effect, file=_file(ctx, disk), tensor=disk, module=module.name,
-            expected=" or ".join(ctx.contract["quantization"]["schemes"][module.built.scheme]["dtypes"]), found=first.dtype, count=len(items),
+            effect=first.effect,
+            file=_file(ctx, disk),
+            tensor=disk,
+            module=module.name,
+            expected=" or ".join(ctx.contract["quantization"]["schemes"][module.built.scheme]["dtypes"]),
+            found=first.dtype,
+            count=len(items),
             fix=_exclude_fix(ctx, [i.member.name for i in items]),
         )
 
@@ -196,7 +252,11 @@ def _exclude_fix(ctx: Context, held: list[str]) -> str:
     if entries is None or statement is None or not statement.clause.get("entries"):
         return "quantize it"
     entry = entries.suggest(held)
-    return f"add {entry!r} to {statement.clause['entries']}, or quantize it" if entry else "take these modules out by their run-time names, or quantize them"
+    return (
+        f"add {entry!r} to {statement.clause['entries']}, or quantize it"
+        if entry
+        else "take these modules out by their run-time names, or quantize them"
+    )
 
 
 def scaled_for_nothing(ctx: Context) -> Iterator[Finding]:
@@ -215,14 +275,24 @@ def scaled_for_nothing(ctx: Context) -> Iterator[Finding]:
     for items in groups.values():
         first = items[0]
         names = sorted({i.member.pattern for i in items})
-        subject = _subject([i.member for i in items]) if len(names) == 1 else f"{len(items)} modules ({', '.join(names[:4])}{', …' if len(names) > 4 else ''})"
+        subject = (
+            _subject([i.member for i in items])
+            if len(names) == 1
+            else f"{len(items)} modules ({', '.join(names[:4])}{', …' if len(names) > 4 else ''})"
+        )
         disk = first.tensors[0]
         what = ", ".join(t.rpartition(".")[2] for t in first.tensors)
         yield finding(
-            ctx, "QNT006", {"severity": "error", **first.clause},
+            ctx,
+            "QNT006",
+            {"severity": "error", **first.clause},
             f"{subject} {'keeps' if len(items) == 1 else 'keep'} quantized data on disk ({what}), but {_unquantized_because(ctx, first.member)}; vLLM {ctx.release}: {first.clause.get('says', '')}.",
-            file=_file(ctx, disk), tensor=disk, module=first.member.module.name if first.member.module else None,
-            expected="an unquantized weight", found=ctx.inventory.tensors[disk][1]["dtype"], count=len(items),
+            file=_file(ctx, disk),
+            tensor=disk,
+            module=first.member.module.name if first.member.module else None,
+            expected="an unquantized weight",
+            found=ctx.inventory.tensors[disk][1]["dtype"],
+            count=len(items),
             fix=_unquantized_fix(ctx, first.member),
         )
 
@@ -247,7 +317,12 @@ def _unquantized_because(ctx: Context, member: Member) -> str:
 
 def _unquantized_fix(ctx: Context, member: Member) -> str:
     statement = ctx.statement
-    if statement is not None and member.module is not None and "layers" in statement.clause and not member.module.built.by:
+    if (
+        statement is not None
+        and member.module is not None
+        and "layers" in statement.clause
+        and not member.module.built.by
+    ):
         return f"write {member.module.name!r} as the key in quantized_layers"
     if member.module is not None and member.module.built.by:
         return f"remove {member.module.built.by!r} from the list, or export the weight unquantized"
@@ -273,11 +348,23 @@ def missing_scales(ctx: Context) -> Iterator[Finding]:
         clause: Mapping[str, Any] = first.clause["absent"]
         if isinstance(clause, str):
             clause = outcomes.get(clause, {})
-        subject = first.name if len(items) == 1 else f"{first.pattern} ({len(items)} tensors)" if len({i.pattern for i in items}) == 1 else f"{first.name} and {len(items) - 1} more"
+        subject = (
+            first.name
+            if len(items) == 1
+            else f"{first.pattern} ({len(items)} tensors)"
+            if len({i.pattern for i in items}) == 1
+            else f"{first.name} and {len(items) - 1} more"
+        )
         yield finding(
-            ctx, "QNT007", {"severity": "error", **clause},
+            ctx,
+            "QNT007",
+            {"severity": "error", **clause},
             f"{subject} {'is' if len(items) == 1 else 'are'} missing, which the module's quantization needs; vLLM {ctx.release}: {clause.get('says', '')}.",
-            tensor=first.name, expected=first.name, found="nothing", count=len(items), fix="export the scales along with the weight",
+            tensor=first.name,
+            expected=first.name,
+            found="nothing",
+            count=len(items),
+            fix="export the scales along with the weight",
         )
 
 
@@ -293,10 +380,17 @@ def sizes(ctx: Context) -> Iterator[Finding]:
         seen.add((module.template, side))
         same = [1 for m, s, *_ in fit.indivisible if (m.template, s) == (module.template, side)]
         yield finding(
-            ctx, "QNT008", clause,
+            ctx,
+            "QNT008",
+            clause,
             f"{module.name} has an {'input' if side == 'in' else 'output'} size of {size}, which {divisor} does not divide, and it is built as {_title(ctx, module)}; vLLM {ctx.release}: {clause['says']}.",
-            file=ctx.statement.place.file if ctx.statement else None, pointer=ctx.statement.at("quant_algo")[0] if ctx.statement else None,
-            module=module.name, expected=f"a multiple of {divisor}", found=str(size), count=len(same), fix="exclude the module, or quantize it by another scheme",
+            file=ctx.statement.place.file if ctx.statement else None,
+            pointer=ctx.statement.at("quant_algo")[0] if ctx.statement else None,
+            module=module.name,
+            expected=f"a multiple of {divisor}",
+            found=str(size),
+            count=len(same),
+            fix="exclude the module, or quantize it by another scheme",
         )
     groups: dict[str, list[Any]] = {}
     for mismatch in fit.mismatches:
@@ -308,9 +402,16 @@ def sizes(ctx: Context) -> Iterator[Finding]:
         scheme = ctx.contract["quantization"]["schemes"][first.expected.clause["scheme"]]["title"]
         effect: Effect = "silent" if all(m.cut for m in items) else "refused"
         yield finding(
-            ctx, "QNT008", {"source": loader.get("source"), "severity": "error"},
+            ctx,
+            "QNT008",
+            {"source": loader.get("source"), "severity": "error"},
             f"{subject} is {_dims(first.found)} on disk, where {scheme} keeps {_dims(first.expected.shape)}; vLLM {ctx.release}: {loader['says']}.",
-            effect=effect, file=_file(ctx, first.disk), tensor=first.disk, expected=_dims(first.expected.shape), found=_dims(first.found), count=len(items),
+            effect=effect,
+            file=_file(ctx, first.disk),
+            tensor=first.disk,
+            expected=_dims(first.expected.shape),
+            found=_dims(first.found),
+            count=len(items),
         )
 
 
@@ -322,9 +423,13 @@ def cache_scales(ctx: Context) -> Iterator[Finding]:
     clause = ctx.contract["quantization"]["cache_scales"]
     first = fit.cache_scales[0]
     yield finding(
-        ctx, "QNT010", {"effect": "advice", "severity": "info", "source": clause.get("source")},
+        ctx,
+        "QNT010",
+        {"effect": "advice", "severity": "info", "source": clause.get("source")},
         f"{plural(len(fit.cache_scales), 'scale')} of the K/V cache ({first.disk}{', …' if len(fit.cache_scales) > 1 else ''}) lie in the draft; vLLM {ctx.release}: {clause['says']}.",
-        file=_file(ctx, first.disk), tensor=first.disk, count=len(fit.cache_scales),
+        file=_file(ctx, first.disk),
+        tensor=first.disk,
+        count=len(fit.cache_scales),
     )
 
 
@@ -344,13 +449,23 @@ def unserved(ctx: Context) -> Iterator[Finding]:
         for group in groups.values():
             module, clause = group[0]
             scheme = f" ({_title(ctx, module)})" if isinstance(module.built.scheme, str) else ""
-            name = module.name if len(group) == 1 else f"{module.template.replace('{n}', '{i}')} in {plural(len(group), 'layer')}"
+            name = (
+                module.name
+                if len(group) == 1
+                else f"{module.template.replace('{n}', '{i}')} in {plural(len(group), 'layer')}"
+            )
             yield finding(
-                ctx, "QNT009", {"severity": "error", **clause},
+                ctx,
+                "QNT009",
+                {"severity": "error", **clause},
                 f"{name} is built quantized{scheme}, because {_why(ctx, module)}; vLLM {ctx.release}: {clause['says']}.",
-                file=ctx.statement.place.file if ctx.statement else None, pointer=ctx.statement.place.pointer if ctx.statement else None,
-                module=module.name, expected="an unquantized module", found=str(module.built.scheme) if isinstance(module.built.scheme, str) else None,
-                count=len(group), fix="leave these projections unquantized, or serve with a release that takes them",
+                file=ctx.statement.place.file if ctx.statement else None,
+                pointer=ctx.statement.place.pointer if ctx.statement else None,
+                module=module.name,
+                expected="an unquantized module",
+                found=str(module.built.scheme) if isinstance(module.built.scheme, str) else None,
+                count=len(group),
+                fix="leave these projections unquantized, or serve with a release that takes them",
             )
 
 
@@ -369,9 +484,14 @@ def two_statements(ctx: Context) -> Iterator[Finding]:
             continue
         told = "; ".join(f"{k} {_short(a)} against {_short(b)}" for k, (a, b) in differ.items())
         yield finding(
-            ctx, "DRF007", {"effect": "silent", "severity": "warning", "source": other.clause.get("source")},
+            ctx,
+            "DRF007",
+            {"effect": "silent", "severity": "warning", "source": other.clause.get("source")},
             f"{statement.place.file} and {other.file} state different quantizations ({told}); vLLM {ctx.release} obeys {statement.place.file}: {other.clause.get('says', statement.place.clause.get('says', ''))}.",
-            file=other.file, pointer=other.pointer or "", expected="the same statement in both", found=", ".join(differ),
+            file=other.file,
+            pointer=other.pointer or "",
+            expected="the same statement in both",
+            found=", ".join(differ),
             fix="write both from one source, or leave the second out",
         )
 
@@ -384,15 +504,136 @@ def _short(value: Any) -> str:
 
 
 RULES = (
-    Rule("DRF007", "Two quantization statements disagree", "config.json and hf_quant_config.json both state the quantization; a release reads one of them.", "Write both from one source.", "warning", "silent", two_statements, ("config",), fires='"ignore": ["lm_head"] beside "exclude_modules": ["lm_head", "fc"]', quiet="the same list in both"),
-    Rule("QNT001", "The quantization statement is refused", "The statement is read before a weight is; an unknown algorithm, a missing field or a wrong type stops the engine.", "Write what the release reads.", "error", "refused", refused_statement, ("config",), fires='"quant_algo": "W4A16_NVFP4" in a file of producer modelopt', quiet='"quant_algo": "NVFP4"'),
-    Rule("QNT002", "A quantization statement that counts for nothing", "Without quant_method every module is built unquantized, whatever else the statement says.", "Write quant_method.", "warning", "silent", no_method, ("config",), fires='a quantization_config without "quant_method"', quiet='"quant_method": "compressed-tensors"'),
-    Rule("QNT003", "An exclusion entry matches nothing", "Entries are held against the names that the modules have at run time: prefixed, renumbered past the target's layers, projections fused. An entry that matches none is passed over in silence.", "Write the name that the release builds.", "warning", "silent", idle_entries, ("family", "weights"), fires='"dflash_module.markov_w2" in exclude_modules', quiet='"markov_head.markov_w2"'),
-    Rule("QNT004", "An exclusion entry matches more than it says", "An entry counts wherever it is a piece of a module's name: layers.3 takes out layers 30 to 39.", "End the entry at a dot.", "warning", "silent", wide_entries, ("family", "weights"), fires='"layers.3" with a target of 30 layers', quiet='"layers.3."'),
-    Rule("QNT005", "Quantized by the statement, unquantized on disk", "The module is built with a quantized weight; what lies on disk is cast into it without a scale, or does not fit.", "Exclude the module by its run-time name, or quantize it.", "error", "silent", left_unquantized, ("family", "weights"), fires="a BF16 fc.weight under FP8 without an entry for fc", quiet='"fc" in exclude_modules'),
-    Rule("QNT006", "Quantized on disk, unquantized by the statement", "The module is built unquantized, so its scales have no place, and packed values count as they stand.", "Take the module out of the exclusion list, or export it unquantized.", "error", "refused", scaled_for_nothing, ("family", "weights"), fires='fc.weight_scale with "fc" in exclude_modules', quiet="fc.weight alone, BF16"),
-    Rule("QNT007", "A scale is missing", "Most schemes never notice that a scale was not loaded and multiply with whatever the memory holds.", "Export the scales along with the weight.", "error", "silent", missing_scales, ("family", "weights"), fires="an FP8 weight without its weight_scale", quiet="both"),
-    Rule("QNT008", "A packed weight or a scale of the wrong size", "Block and group scales follow from the unquantized sizes and the group; sizes that the group does not divide cannot be built.", "Quantize again with the group that the statement gives.", "error", "refused", sizes, ("family", "weights"), fires="a weight_scale of 64 numbers under FP8 with one scale a tensor", quiet="a weight_scale of one number"),
-    Rule("QNT009", "A module that this release does not serve quantized", "Some projections are multiplied outside their quantization in some releases.", "Leave them unquantized, or serve with a release that takes them.", "error", "refused", unserved, ("family", "weights"), fires="a quantized q_proj under vLLM 0.30", quiet="the same under vLLM 0.31"),
-    Rule("QNT010", "Scales of the K/V cache in a draft", "They count only where the engine keeps the draft's K/V cache quantized.", "Nothing, if that is meant.", "info", "advice", cache_scales, ("family", "weights"), fires="layers.0.self_attn.k_proj.k_scale under a quantization", quiet="no such tensor"),
+    Rule(
+        "DRF007",
+        "Two quantization statements disagree",
+        "config.json and hf_quant_config.json both state the quantization; a release reads one of them.",
+        "Write both from one source.",
+        "warning",
+        "silent",
+        two_statements,
+        ("config",),
+        fires='"ignore": ["lm_head"] beside "exclude_modules": ["lm_head", "fc"]',
+        quiet="the same list in both",
+    ),
+    Rule(
+        "QNT001",
+        "The quantization statement is refused",
+        "The statement is read before a weight is; an unknown algorithm, a missing field or a wrong type stops the engine.",
+        "Write what the release reads.",
+        "error",
+        "refused",
+        refused_statement,
+        ("config",),
+        fires='"quant_algo": "W4A16_NVFP4" in a file of producer modelopt',
+        quiet='"quant_algo": "NVFP4"',
+    ),
+    Rule(
+        "QNT002",
+        "A quantization statement that counts for nothing",
+        "Without quant_method every module is built unquantized, whatever else the statement says.",
+        "Write quant_method.",
+        "warning",
+        "silent",
+        no_method,
+        ("config",),
+        fires='a quantization_config without "quant_method"',
+        quiet='"quant_method": "compressed-tensors"',
+    ),
+    Rule(
+        "QNT003",
+        "An exclusion entry matches nothing",
+        "Entries are held against the names that the modules have at run time: prefixed, renumbered past the target's layers, projections fused. An entry that matches none is passed over in silence.",
+        "Write the name that the release builds.",
+        "warning",
+        "silent",
+        idle_entries,
+        ("family", "weights"),
+        fires='"dflash_module.markov_w2" in exclude_modules',
+        quiet='"markov_head.markov_w2"',
+    ),
+    Rule(
+        "QNT004",
+        "An exclusion entry matches more than it says",
+        "An entry counts wherever it is a piece of a module's name: layers.3 takes out layers 30 to 39.",
+        "End the entry at a dot.",
+        "warning",
+        "silent",
+        wide_entries,
+        ("family", "weights"),
+        fires='"layers.3" with a target of 30 layers',
+        quiet='"layers.3."',
+    ),
+    Rule(
+        "QNT005",
+        "Quantized by the statement, unquantized on disk",
+        "The module is built with a quantized weight; what lies on disk is cast into it without a scale, or does not fit.",
+        "Exclude the module by its run-time name, or quantize it.",
+        "error",
+        "silent",
+        left_unquantized,
+        ("family", "weights"),
+        fires="a BF16 fc.weight under FP8 without an entry for fc",
+        quiet='"fc" in exclude_modules',
+    ),
+    Rule(
+        "QNT006",
+        "Quantized on disk, unquantized by the statement",
+        "The module is built unquantized, so its scales have no place, and packed values count as they stand.",
+        "Take the module out of the exclusion list, or export it unquantized.",
+        "error",
+        "refused",
+        scaled_for_nothing,
+        ("family", "weights"),
+        fires='fc.weight_scale with "fc" in exclude_modules',
+        quiet="fc.weight alone, BF16",
+    ),
+    Rule(
+        "QNT007",
+        "A scale is missing",
+        "Most schemes never notice that a scale was not loaded and multiply with whatever the memory holds.",
+        "Export the scales along with the weight.",
+        "error",
+        "silent",
+        missing_scales,
+        ("family", "weights"),
+        fires="an FP8 weight without its weight_scale",
+        quiet="both",
+    ),
+    Rule(
+        "QNT008",
+        "A packed weight or a scale of the wrong size",
+        "Block and group scales follow from the unquantized sizes and the group; sizes that the group does not divide cannot be built.",
+        "Quantize again with the group that the statement gives.",
+        "error",
+        "refused",
+        sizes,
+        ("family", "weights"),
+        fires="a weight_scale of 64 numbers under FP8 with one scale a tensor",
+        quiet="a weight_scale of one number",
+    ),
+    Rule(
+        "QNT009",
+        "A module that this release does not serve quantized",
+        "Some projections are multiplied outside their quantization in some releases.",
+        "Leave them unquantized, or serve with a release that takes them.",
+        "error",
+        "refused",
+        unserved,
+        ("family", "weights"),
+        fires="a quantized q_proj under vLLM 0.30",
+        quiet="the same under vLLM 0.31",
+    ),
+    Rule(
+        "QNT010",
+        "Scales of the K/V cache in a draft",
+        "They count only where the engine keeps the draft's K/V cache quantized.",
+        "Nothing, if that is meant.",
+        "info",
+        "advice",
+        cache_scales,
+        ("family", "weights"),
+        fires="layers.0.self_attn.k_proj.k_scale under a quantization",
+        quiet="no such tensor",
+    ),
 )

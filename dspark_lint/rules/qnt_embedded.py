@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from dspark_lint.rules.base import Context, Rule, finding, plural
 
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from dspark_lint.finding import Finding
     from dspark_lint.quant.embedded import Disagreement
 
@@ -41,11 +42,29 @@ def embedded(ctx: Context) -> Iterator[Finding]:
             outcome, fix = {**clause, **clause["scales"]}, "quantize it as stated, or state what it is"
         file = ctx.selection.tensors[first.tensor][0]
         yield finding(
-            ctx, "QNT011", {**outcome, "severity": "error"}, f"{told}; vLLM {ctx.release}: {outcome['says']}.",
-            file=file, tensor=first.tensor, found=first.dtype, count=len(items), fix=fix,
+            ctx,
+            "QNT011",
+            {**outcome, "severity": "error"},
+            f"{told}; vLLM {ctx.release}: {outcome['says']}.",
+            file=file,
+            tensor=first.tensor,
+            found=first.dtype,
+            count=len(items),
+            fix=fix,
         )
 
 
 RULES = (
-    Rule("QNT011", "A target's exclusion list and the draft inside it disagree", "A draft that lies in its target's checkpoint is quantized, or not, by the target's list. No family here describes such a loader's names; the list is held against the names on disk.", "List the draft's modules exactly where they are unquantized.", "error", "refused", embedded, ("config", "files"), fires="a BF16 mtp.layers.0.mlp.down_proj with NVFP4 and no mtp entry", quiet='"mtp.layers.0*" in exclude_modules'),
+    Rule(
+        "QNT011",
+        "A target's exclusion list and the draft inside it disagree",
+        "A draft that lies in its target's checkpoint is quantized, or not, by the target's list. No family here describes such a loader's names; the list is held against the names on disk.",
+        "List the draft's modules exactly where they are unquantized.",
+        "error",
+        "refused",
+        embedded,
+        ("config", "files"),
+        fires="a BF16 mtp.layers.0.mlp.down_proj with NVFP4 and no mtp entry",
+        quiet='"mtp.layers.0*" in exclude_modules',
+    ),
 )

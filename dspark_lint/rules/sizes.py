@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fnmatch
 
-from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dspark_lint.contract.expr import evaluate, names_in
@@ -13,6 +12,8 @@ from dspark_lint.rules.naming import dims, file_of, layer_names
 
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from dspark_lint.finding import Finding
     from dspark_lint.inventory import Mismatch
 
@@ -172,12 +173,23 @@ def misshapen(ctx: Context) -> Iterator[Finding]:
         assert shape is not None
         where = layer_names([m.expected.name for m in group], group[0].expected.pattern)
         verb = "is" if len(group) == 1 else "are"
-        outcome = f"vLLM {ctx.release} cuts it to {dims(shape)} without a word" if cut else f"vLLM {ctx.release} refuses it; {clause.get('refuses', clause.get('says', ''))}"
+        outcome = (
+            f"vLLM {ctx.release} cuts it to {dims(shape)} without a word"
+            if cut
+            else f"vLLM {ctx.release} refuses it; {clause.get('refuses', clause.get('says', ''))}"
+        )
         yield finding(
-            ctx, "TEN004", clause,
+            ctx,
+            "TEN004",
+            clause,
             f"{where} {verb} {dims(found)}, where the configuration gives {dims(shape)}: {outcome}.",
-            effect="silent" if cut else "refused", file=file_of(ctx, group[0].disk), tensor=group[0].disk if len(group) == 1 else pattern,
-            expected=dims(shape), found=dims(found), count=len(group), fix=_made_of(ctx, group[0]),
+            effect="silent" if cut else "refused",
+            file=file_of(ctx, group[0].disk),
+            tensor=group[0].disk if len(group) == 1 else pattern,
+            expected=dims(shape),
+            found=dims(found),
+            count=len(group),
+            fix=_made_of(ctx, group[0]),
         )
 
 
@@ -186,10 +198,17 @@ def _many_mismatches(ctx: Context, mismatches: list[Mismatch]) -> Finding:
     sample = ", ".join(f"{m.disk} is {dims(m.found)} and not {dims(m.expected.shape)}" for m in mismatches[:3])
     outcome = "cuts them to size without a word" if worst.cut else "refuses them"
     return finding(
-        ctx, "TEN004", _loader_clause(ctx, worst),
+        ctx,
+        "TEN004",
+        _loader_clause(ctx, worst),
         f"{len(mismatches)} tensors have other sizes than the configuration gives them ({sample}, …); vLLM {ctx.release} {outcome}.",
-        effect="silent" if worst.cut else "refused", file=file_of(ctx, worst.disk), tensor=worst.disk, expected=dims(worst.expected.shape),
-        found=dims(worst.found), count=len(mismatches), fix=_made_of(ctx, worst),
+        effect="silent" if worst.cut else "refused",
+        file=file_of(ctx, worst.disk),
+        tensor=worst.disk,
+        expected=dims(worst.expected.shape),
+        found=dims(worst.found),
+        count=len(mismatches),
+        fix=_made_of(ctx, worst),
     )
 
 
@@ -218,12 +237,24 @@ def _key_finding(ctx: Context, fault: KeyFault) -> Finding:
     shape = worst.expected.shape
     assert shape is not None
     filled = key.origin in ("default", "absent")
-    stands = f"{key_place(key)} is not in the file and {key.says or f'counts as {show(key.value)}'}" if filled else f"{key_place(key)} is {show(key.value)}"
+    stands = (
+        f"{key_place(key)} is not in the file and {key.says or f'counts as {show(key.value)}'}"
+        if filled
+        else f"{key_place(key)} is {show(key.value)}"
+    )
     outcome = "cuts them to size without a word" if cut else "refuses them"
     return finding(
-        ctx, "TEN004", clause,
+        ctx,
+        "TEN004",
+        clause,
         f"{stands}, but {plural(len(fault.mismatches), 'tensor')} say {fault.implied} ({worst.disk} is {dims(worst.found)}, expected {dims(shape)});"
         f" vLLM {ctx.release} {outcome}.",
-        effect="silent" if cut else "refused", file=config_file(ctx), pointer=key.pointer, tensor=worst.disk,
-        expected=dims(shape), found=dims(worst.found), count=len(fault.mismatches), fix=f'"{key_place(key)}": {fault.implied}, if the weights are right',
+        effect="silent" if cut else "refused",
+        file=config_file(ctx),
+        pointer=key.pointer,
+        tensor=worst.disk,
+        expected=dims(shape),
+        found=dims(worst.found),
+        count=len(fault.mismatches),
+        fix=f'"{key_place(key)}": {fault.implied}, if the weights are right',
     )

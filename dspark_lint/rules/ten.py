@@ -6,7 +6,6 @@ import difflib
 import re
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dspark_lint.contract.expr import UNKNOWN, evaluate
@@ -17,6 +16,8 @@ from dspark_lint.rules.sizes import among, misshapen, told_by_checks
 
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from dspark_lint.finding import Finding
     from dspark_lint.inventory import Expected, Stray
 
@@ -40,7 +41,9 @@ def prefix_of(ctx: Context) -> str | None:
     wanted = set(ctx.inventory.expected)
     heads = Counter(s.split(".", 1)[0] + "." for s in strays if "." in s)
     for head, number in heads.most_common(3):
-        homes = sum(1 for s in strays if s.startswith(head) and (s[len(head) :] in wanted or _fused_home(ctx, s[len(head) :])))
+        homes = sum(
+            1 for s in strays if s.startswith(head) and (s[len(head) :] in wanted or _fused_home(ctx, s[len(head) :]))
+        )
         if homes >= 2 and homes >= number * 0.6:
             return head
     return None
@@ -61,7 +64,11 @@ def layer_shift(ctx: Context) -> int | None:
     for shift in first:
         if shift == 0:
             continue
-        moved = {re.sub(r"^layers\.(\d+)\.", lambda m: f"layers.{int(m.group(1)) - shift}.", s) for s in strays if s.startswith("layers.")}
+        moved = {
+            re.sub(r"^layers\.(\d+)\.", lambda m: f"layers.{int(m.group(1)) - shift}.", s)
+            for s in strays
+            if s.startswith("layers.")
+        }
         if moved & wanted and not {n for n in wanted if n.startswith("layers.")} - moved:
             return shift
     return None
@@ -96,7 +103,9 @@ def _absent(ctx: Context) -> list[Expected]:
     if selection.index is None or not (selection.missing or selection.unlisted):
         return ctx.inventory.missing
     gone = set(selection.missing)
-    lost = {name for name, file in selection.index.value["weight_map"].items() if isinstance(file, str) and file in gone}
+    lost = {
+        name for name, file in selection.index.value["weight_map"].items() if isinstance(file, str) and file in gone
+    }
     for file in selection.unlisted:
         lost.update(ctx.checkpoint.header(file).tensors)
     return [exp for exp in ctx.inventory.missing if exp.name not in lost]
@@ -124,14 +133,22 @@ def missing(ctx: Context) -> Iterator[Finding]:
         yield _many(ctx, [e for g in few for e in g])
         return
     for exps in few:
-        clause = {**_outcome(ctx, exps[0]), "source": exps[0].clause.get("absent_source") or _outcome(ctx, exps[0]).get("source")}
+        clause = {
+            **_outcome(ctx, exps[0]),
+            "source": exps[0].clause.get("absent_source") or _outcome(ctx, exps[0]).get("source"),
+        }
         shape = exps[0].shape
         where = layer_names([e.name for e in exps], exps[0].pattern)
         yield finding(
-            ctx, "TEN001", clause,
+            ctx,
+            "TEN001",
+            clause,
             f"{where} {'is' if len(exps) == 1 else 'are'} missing; vLLM {ctx.release} expects {dims(shape) if shape else 'it'}: {clause.get('says', '')}.",
             tensor=exps[0].name if len(exps) == 1 else exps[0].pattern,
-            expected=f"{exps[0].pattern} {dims(shape)}" if shape else exps[0].pattern, found="nothing", count=len(exps), fix=f"export {exps[0].pattern if len(exps) > 1 else exps[0].name}",
+            expected=f"{exps[0].pattern} {dims(shape)}" if shape else exps[0].pattern,
+            found="nothing",
+            count=len(exps),
+            fix=f"export {exps[0].pattern if len(exps) > 1 else exps[0].name}",
         )
 
 
@@ -140,7 +157,11 @@ def _whole_layers(ctx: Context, absent: list[Expected]) -> list[int]:
     wanted: Counter[int] = Counter()
     gone: Counter[int] = Counter()
     for name, exp in ctx.inventory.expected.items():
-        if (m := re.match(r"layers\.(\d+)\.", name)) and exp.certain and exp.clause.get("absent", "optional") != "optional":
+        if (
+            (m := re.match(r"layers\.(\d+)\.", name))
+            and exp.certain
+            and exp.clause.get("absent", "optional") != "optional"
+        ):
             wanted[int(m.group(1))] += 1
     for exp in absent:
         if m := re.match(r"layers\.(\d+)\.", exp.name):
@@ -155,18 +176,28 @@ def _worst(ctx: Context, exps: list[Expected]) -> Mapping[str, Any]:
 
 
 def _layer_finding(ctx: Context, layers: list[int]) -> Finding:
-    exps = [e for e in ctx.inventory.missing if (m := re.match(r"layers\.(\d+)\.", e.name)) and int(m.group(1)) in layers]
+    exps = [
+        e for e in ctx.inventory.missing if (m := re.match(r"layers\.(\d+)\.", e.name)) and int(m.group(1)) in layers
+    ]
     clause = _worst(ctx, exps)
     present = sorted({int(m.group(1)) for n in ctx.inventory.disk_of if (m := re.match(r"layers\.(\d+)\.", n))})
     key = ctx.binding.keys.get("num_hidden_layers")
     tail = bool(present) and layers == list(range(len(present), len(present) + len(layers)))
     return finding(
-        ctx, "TEN001", clause,
+        ctx,
+        "TEN001",
+        clause,
         f"every tensor of {plural(len(layers), 'layer')} ({', '.join(map(str, layers[:8]))}) is missing: num_hidden_layers is"
         f" {show(ctx.binding.get('num_hidden_layers'))} and the files hold {plural(len(present), 'layer')}; vLLM {ctx.release}: {clause.get('says', '')}.",
-        file=config_file(ctx) if key else None, pointer=key.pointer if key else None, tensor="layers.{i}.*",
-        expected=f"{len(exps)} tensors", found="nothing", count=len(exps),
-        fix=f'"num_hidden_layers": {len(present)}, or export the missing layers' if tail else "export the missing layers",
+        file=config_file(ctx) if key else None,
+        pointer=key.pointer if key else None,
+        tensor="layers.{i}.*",
+        expected=f"{len(exps)} tensors",
+        found="nothing",
+        count=len(exps),
+        fix=f'"num_hidden_layers": {len(present)}, or export the missing layers'
+        if tail
+        else "export the missing layers",
     )
 
 
@@ -174,9 +205,14 @@ def _many(ctx: Context, exps: list[Expected]) -> Finding:
     clause = _worst(ctx, exps)
     sample = ", ".join(e.name for e in exps[:4])
     return finding(
-        ctx, "TEN001", clause,
+        ctx,
+        "TEN001",
+        clause,
         f"{len(exps)} of the {len(ctx.inventory.expected)} tensors that vLLM {ctx.release} expects are missing ({sample}, …): {clause.get('says', '')}.",
-        tensor=exps[0].name, expected=f"{len(ctx.inventory.expected)} tensors", found=f"{len(ctx.inventory.tensors)} tensors", count=len(exps),
+        tensor=exps[0].name,
+        expected=f"{len(ctx.inventory.expected)} tensors",
+        found=f"{len(ctx.inventory.tensors)} tensors",
+        count=len(exps),
     )
 
 
@@ -198,7 +234,11 @@ def _stray_groups(ctx: Context, rule: str, *, refused: bool) -> Iterator[Finding
     past: list[Stray] = []
     for stray in ctx.inventory.strays:
         effect = stray.clause.get("effect")
-        if stray.clause.get("then") == "ignored" or stray.clause.get("rule", rule) != rule or (effect == "refused") != refused:
+        if (
+            stray.clause.get("then") == "ignored"
+            or stray.clause.get("rule", rule) != rule
+            or (effect == "refused") != refused
+        ):
             continue
         if stray.disk in known.strays or among(told, stray.canonical):
             continue
@@ -220,13 +260,24 @@ def _stray_finding(ctx: Context, rule: str, strays: list[Stray]) -> Finding:
     told = "has no place in" if refused else "is thrown away by"
     if len(names) > 1:
         told = "have no place in" if refused else "are thrown away by"
-    close = difflib.get_close_matches(strays[0].canonical, list(ctx.inventory.expected), n=1, cutoff=0.8) if refused and len(names) == 1 else []
+    close = (
+        difflib.get_close_matches(strays[0].canonical, list(ctx.inventory.expected), n=1, cutoff=0.8)
+        if refused and len(names) == 1
+        else []
+    )
     return finding(
-        ctx, rule, {"effect": "advice", **clause},
+        ctx,
+        rule,
+        {"effect": "advice", **clause},
         f"{listed} {told} the model that vLLM {ctx.release} builds: {clause.get('says', '')}.",
-        file=file_of(ctx, names[0]), tensor=names[0], expected=close[0] if close else "no such tensor",
-        found=f"{names[0]} {dims(ctx.inventory.tensors[names[0]][1]['shape'])}", count=len(names),
-        fix=f"rename it to {close[0]}, if that is what it is" if close else clause.get("fix") or ("leave it out of the export" if refused else None),
+        file=file_of(ctx, names[0]),
+        tensor=names[0],
+        expected=close[0] if close else "no such tensor",
+        found=f"{names[0]} {dims(ctx.inventory.tensors[names[0]][1]['shape'])}",
+        count=len(names),
+        fix=f"rename it to {close[0]}, if that is what it is"
+        if close
+        else clause.get("fix") or ("leave it out of the export" if refused else None),
     )
 
 
@@ -235,7 +286,9 @@ def excess_layers(ctx: Context) -> list[int]:
     count = ctx.binding.get("num_hidden_layers") if "num_hidden_layers" in ctx.binding.keys else UNKNOWN
     if not isinstance(count, int) or any(e.name.startswith("layers.") for e in ctx.inventory.missing):
         return []
-    numbers = sorted({int(m.group(1)) for s in ctx.inventory.strays if (m := re.match(r"layers\.(\d+)\.", s.canonical))})
+    numbers = sorted(
+        {int(m.group(1)) for s in ctx.inventory.strays if (m := re.match(r"layers\.(\d+)\.", s.canonical))}
+    )
     return numbers if numbers and numbers == list(range(count, count + len(numbers))) else []
 
 
@@ -245,11 +298,19 @@ def _excess_finding(ctx: Context, rule: str, layers: list[int], strays: list[Str
     clause = strays[0].clause
     outcome = "refuses the rest" if clause.get("effect") == "refused" else "throws the rest away"
     return finding(
-        ctx, rule, {"effect": "advice", **clause},
+        ctx,
+        rule,
+        {"effect": "advice", **clause},
         f"the files hold layers 0 to {layers[-1]}, but {key_place(key)} is {show(key.value)}"
-        + (f" ({key.says})" if key.says else "") + f"; vLLM {ctx.release} {outcome}: {clause.get('says', '')}.",
-        file=config_file(ctx), pointer=key.pointer, tensor=strays[0].disk, expected=f"num_hidden_layers {total}", found=show(key.value),
-        count=len(strays), fix=f'"num_hidden_layers": {total}',
+        + (f" ({key.says})" if key.says else "")
+        + f"; vLLM {ctx.release} {outcome}: {clause.get('says', '')}.",
+        file=config_file(ctx),
+        pointer=key.pointer,
+        tensor=strays[0].disk,
+        expected=f"num_hidden_layers {total}",
+        found=show(key.value),
+        count=len(strays),
+        fix=f'"num_hidden_layers": {total}',
     )
 
 
@@ -270,10 +331,16 @@ def misnamed(ctx: Context) -> Iterator[Finding]:
         strays = [s for s in ctx.inventory.strays if s.canonical.startswith(prefix)]
         clause = _unplaced(ctx, strays)
         yield finding(
-            ctx, "TEN003", clause,
+            ctx,
+            "TEN003",
+            clause,
             f"{len(strays)} tensor names start with {prefix!r}, which vLLM {ctx.release} does not take off: {clause.get('says', '')}.",
-            file=file_of(ctx, strays[0].disk), tensor=strays[0].disk, expected=strays[0].canonical[len(prefix) :], found=strays[0].disk,
-            count=len(strays), fix=f"take {prefix!r} off every tensor name",
+            file=file_of(ctx, strays[0].disk),
+            tensor=strays[0].disk,
+            expected=strays[0].canonical[len(prefix) :],
+            found=strays[0].disk,
+            count=len(strays),
+            fix=f"take {prefix!r} off every tensor name",
         )
         return
     shift = layer_shift(ctx)
@@ -281,10 +348,16 @@ def misnamed(ctx: Context) -> Iterator[Finding]:
         strays = [s for s in ctx.inventory.strays if s.canonical.startswith("layers.")]
         clause = _unplaced(ctx, strays)
         yield finding(
-            ctx, "TEN003", clause,
+            ctx,
+            "TEN003",
+            clause,
             f"layer numbers on disk start at {shift} where vLLM {ctx.release} expects the draft's own, from 0: {clause.get('says', '')}.",
-            file=file_of(ctx, strays[0].disk), tensor=strays[0].disk, expected="layers.0.*", found=f"layers.{shift}.*",
-            count=len(strays), fix=f"subtract {shift} from every layer number",
+            file=file_of(ctx, strays[0].disk),
+            tensor=strays[0].disk,
+            expected="layers.0.*",
+            found=f"layers.{shift}.*",
+            count=len(strays),
+            fix=f"subtract {shift} from every layer number",
         )
         return
     groups: dict[tuple[str, str], list[Rename]] = {}
@@ -301,9 +374,15 @@ def _renamed_module(ctx: Context, wanted: str, there: str, pairs: list[Rename]) 
     clause = _unplaced(ctx, [pair.stray for pair in pairs], [pair.expected for pair in pairs])
     first = pairs[0]
     return finding(
-        ctx, "TEN003", clause,
+        ctx,
+        "TEN003",
+        clause,
         f"{len(pairs)} tensors are called {there} where vLLM {ctx.release} expects {wanted} ({first.stray.disk} for {first.expected.name}): {clause.get('says', '')}.",
-        file=file_of(ctx, first.stray.disk), tensor=first.stray.disk, expected=wanted, found=there, count=len(pairs),
+        file=file_of(ctx, first.stray.disk),
+        tensor=first.stray.disk,
+        expected=wanted,
+        found=there,
+        count=len(pairs),
         fix=f"rename {there} to {wanted} in every tensor name",
     )
 
@@ -311,14 +390,24 @@ def _renamed_module(ctx: Context, wanted: str, there: str, pairs: list[Rename]) 
 def _renamed_tensors(ctx: Context, pairs: list[Rename]) -> Iterator[Finding]:
     groups: dict[tuple[str, str], list[Rename]] = {}
     for pair in pairs:
-        generic = re.sub(r"\d+", "{i}", pair.stray.canonical, count=1) if "{i}" in pair.expected.pattern else pair.stray.canonical
+        generic = (
+            re.sub(r"\d+", "{i}", pair.stray.canonical, count=1)
+            if "{i}" in pair.expected.pattern
+            else pair.stray.canonical
+        )
         groups.setdefault((pair.expected.pattern, generic), []).append(pair)
     for (pattern, generic), same in groups.items():
         clause = _unplaced(ctx, [pair.stray for pair in same], [pair.expected for pair in same])
         yield finding(
-            ctx, "TEN003", clause,
+            ctx,
+            "TEN003",
+            clause,
             f"{generic} has no place in the model that vLLM {ctx.release} builds, while {pattern} of the same shape is missing: {clause.get('says', '')}.",
-            file=file_of(ctx, same[0].stray.disk), tensor=same[0].stray.disk, expected=pattern, found=generic, count=len(same),
+            file=file_of(ctx, same[0].stray.disk),
+            tensor=same[0].stray.disk,
+            expected=pattern,
+            found=generic,
+            count=len(same),
             fix=f"rename {generic} to {pattern}",
         )
 
@@ -329,61 +418,102 @@ def fused_on_disk(ctx: Context) -> Iterator[Finding]:
     if fused:
         first = sorted(fused)[0]
         yield finding(
-            ctx, "TEN007", {"effect": "advice", "severity": "warning", "source": ctx.binding.family.get("loader")},
+            ctx,
+            "TEN007",
+            {"effect": "advice", "severity": "warning", "source": ctx.binding.family.get("loader")},
             f"{plural(len(fused), 'tensor')} ({first}, …) hold fused projections; vLLM {ctx.release} happens to take them, but the published form of this family is split, and other readers drop them.",
-            file=file_of(ctx, ctx.inventory.disk_of[first]), tensor=ctx.inventory.disk_of[first], expected="q_proj, k_proj, v_proj; gate_proj, up_proj", found=first, count=len(fused),
+            file=file_of(ctx, ctx.inventory.disk_of[first]),
+            tensor=ctx.inventory.disk_of[first],
+            expected="q_proj, k_proj, v_proj; gate_proj, up_proj",
+            found=first,
+            count=len(fused),
             fix="write the projections one by one",
         )
 
 
 RULES = (
     Rule(
-        "TEN001", "A tensor is missing",
+        "TEN001",
+        "A tensor is missing",
         "Most draft loaders never notice that a parameter was not written: it keeps uninitialised memory (a norm keeps ones) and the draft serves noise at near-zero acceptance. Loaders that do check refuse the checkpoint.",
         "Export the tensor, or correct the key that makes the loader expect it.",
-        "error", "silent", missing, ("family", "weights"),
-        fires="a draft without fc.weight", quiet="the same draft with it",
+        "error",
+        "silent",
+        missing,
+        ("family", "weights"),
+        fires="a draft without fc.weight",
+        quiet="the same draft with it",
     ),
     Rule(
-        "TEN002", "A tensor has no place in the model",
+        "TEN002",
+        "A tensor has no place in the model",
         "The loader looks every name up among the parameters of the model it built; one that is not there stops the load.",
         "Rename the tensor, leave it out of the export, or correct the key that decides whether its module is built.",
-        "error", "refused", unexpected, ("family", "weights"),
-        fires="verifier_norm.weight in a Qwen3 DSpark draft", quiet="a draft without it",
+        "error",
+        "refused",
+        unexpected,
+        ("family", "weights"),
+        fires="verifier_norm.weight in a Qwen3 DSpark draft",
+        quiet="a draft without it",
     ),
     Rule(
-        "TEN003", "Tensors are there under another name",
+        "TEN003",
+        "Tensors are there under another name",
         "A prefix, an offset layer number or an old module name hides tensors from the loader.",
         "Rename them as the message says.",
-        "error", "refused", misnamed, ("family", "weights"),
-        fires="model.layers.0.mlp.up_proj.weight", quiet="layers.0.mlp.up_proj.weight",
+        "error",
+        "refused",
+        misnamed,
+        ("family", "weights"),
+        fires="model.layers.0.mlp.up_proj.weight",
+        quiet="layers.0.mlp.up_proj.weight",
     ),
     Rule(
-        "TEN004", "A tensor's size contradicts the configuration",
+        "TEN004",
+        "A tensor's size contradicts the configuration",
         "Too small a tensor, and any other size of a tensor that must be equal, stops the load. Too large a projection is worse: the loader takes a slice of the configured size and serves it without a word.",
         "Correct the key that the message names, or export the tensor again.",
-        "error", "refused", misshapen, ("family", "weights"),
-        fires='"intermediate_size": 6144 over weights of 12288 rows', quiet='"intermediate_size": 12288',
+        "error",
+        "refused",
+        misshapen,
+        ("family", "weights"),
+        fires='"intermediate_size": 6144 over weights of 12288 rows',
+        quiet='"intermediate_size": 12288',
     ),
     Rule(
-        "TEN005", "A tensor is thrown away",
+        "TEN005",
+        "A tensor is thrown away",
         "The release skips the tensor while it loads. If the draft was trained with it, it serves without.",
         "Set the flag that builds its module, or leave the tensor out.",
-        "info", "advice", dropped, ("family", "weights"),
-        fires="confidence_head.proj.weight without enable_confidence_head", quiet='"enable_confidence_head": true',
+        "info",
+        "advice",
+        dropped,
+        ("family", "weights"),
+        fires="confidence_head.proj.weight without enable_confidence_head",
+        quiet='"enable_confidence_head": true',
     ),
     Rule(
-        "TEN006", "Tensors and flags contradict each other",
+        "TEN006",
+        "Tensors and flags contradict each other",
         "A head whose tensors are only partly there, or are there although its flag is off.",
         "Export the whole head or none of it, and set the flag accordingly.",
-        "error", "silent", in_contract, ("family", "weights"),
-        fires="confidence_head.proj.weight without its bias", quiet="both",
+        "error",
+        "silent",
+        in_contract,
+        ("family", "weights"),
+        fires="confidence_head.proj.weight without its bias",
+        quiet="both",
     ),
     Rule(
-        "TEN007", "Projections are fused on disk",
+        "TEN007",
+        "Projections are fused on disk",
         "The runtime fuses q, k, v and gate, up while it loads, from tensors that are split on disk; a file that is fused already is taken by some readers and dropped by others.",
         "Write the projections one by one.",
-        "warning", "advice", fused_on_disk, ("family", "weights"),
-        fires="layers.0.self_attn.qkv_proj.weight", quiet="layers.0.self_attn.q_proj.weight and its siblings",
+        "warning",
+        "advice",
+        fused_on_disk,
+        ("family", "weights"),
+        fires="layers.0.self_attn.qkv_proj.weight",
+        quiet="layers.0.self_attn.q_proj.weight and its siblings",
     ),
 )

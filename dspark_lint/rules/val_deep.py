@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dspark_lint.binding import ordered
@@ -12,6 +11,8 @@ from dspark_lint.rules.base import Context, Rule, finding, plural
 
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from dspark_lint.finding import Finding
     from dspark_lint.scan.store import Asked
     from dspark_lint.scan.tally import TensorStats
@@ -67,7 +68,10 @@ def dropped(ctx: Context) -> set[str]:
 
 def is_scale(ctx: Context, canonical: str) -> bool:
     """Whether a tensor is what a quantized weight is multiplied by."""
-    return re.search(ctx.contract["values"]["scales"]["matches"], canonical) is not None and _scheme_of(ctx, canonical) is not None
+    return (
+        re.search(ctx.contract["values"]["scales"]["matches"], canonical) is not None
+        and _scheme_of(ctx, canonical) is not None
+    )
 
 
 def _scheme_of(ctx: Context, canonical: str) -> str | None:
@@ -98,20 +102,36 @@ def broken_numbers(ctx: Context) -> Iterator[Finding]:
     lost = [s for s in found.values() if s.problem is not None]
     if lost:
         yield finding(
-            ctx, "VAL003", {**ctx.contract["values"]["nonfinite"], "effect": "refused"},
+            ctx,
+            "VAL003",
+            {**ctx.contract["values"]["nonfinite"], "effect": "refused"},
             f"{listed([s.name for s in lost])}: {lost[0].problem}; vLLM {ctx.release} reads the same bytes.",
-            file=_file(ctx, lost[0].name), tensor=lost[0].name, expected="readable data", found=lost[0].problem, count=len(lost), fix="copy the file again",
+            file=_file(ctx, lost[0].name),
+            tensor=lost[0].name,
+            expected="readable data",
+            found=lost[0].problem,
+            count=len(lost),
+            fix="copy the file again",
         )
     bad = [s for s in found.values() if (s.nan or s.inf) and not is_scale(ctx, names[s.name])]
     if bad:
         clause = ctx.contract["values"]["nonfinite"]
         first = bad[0]
         numbers = _numbers(sum(s.nan for s in bad), sum(s.inf for s in bad))
-        where = f"the first is element {first.first_bad_index:,} of {first.elements:,}" + (f" of {first.name}" if len(bad) > 2 else "")
+        where = f"the first is element {first.first_bad_index:,} of {first.elements:,}" + (
+            f" of {first.name}" if len(bad) > 2 else ""
+        )
         yield finding(
-            ctx, "VAL003", clause,
+            ctx,
+            "VAL003",
+            clause,
             f"{listed([s.name for s in bad])} {'holds' if len(bad) == 1 else 'hold'} {numbers} ({where}); vLLM {ctx.release}: {clause['says']}.",
-            file=_file(ctx, first.name), tensor=first.name, expected="finite numbers", found=numbers, count=len(bad), fix="export the weights again",
+            file=_file(ctx, first.name),
+            tensor=first.name,
+            expected="finite numbers",
+            found=numbers,
+            count=len(bad),
+            fix="export the weights again",
         )
 
 
@@ -139,9 +159,16 @@ def all_zero(ctx: Context) -> Iterator[Finding]:
             continue
         one = len(group) == 1
         yield finding(
-            ctx, "VAL004", clause,
+            ctx,
+            "VAL004",
+            clause,
             f"every number of {listed([s.name for s in group])} is zero; vLLM {ctx.release} loads {'it' if one else 'them'} as {'it is' if one else 'they are'}: {clause['says']}.",
-            file=_file(ctx, group[0].name), tensor=group[0].name, expected="trained weights", found="zeros", count=len(group), fix="export the weights again" if clause.get("effect") != "advice" else None,
+            file=_file(ctx, group[0].name),
+            tensor=group[0].name,
+            expected="trained weights",
+            found="zeros",
+            count=len(group),
+            fix="export the weights again" if clause.get("effect") != "advice" else None,
         )
 
 
@@ -155,9 +182,19 @@ def dead_rows(ctx: Context) -> Iterator[Finding]:
         rows = ctx.inventory.tensors[stats.name][1]["shape"][0]
         told: tuple[str, str, int, bool] | None = None
         if constant.total:
-            told = "one number throughout, other than zero", _first(constant.first, constant.total), constant.total, True
+            told = (
+                "one number throughout, other than zero",
+                _first(constant.first, constant.total),
+                constant.total,
+                True,
+            )
         elif repeated.total * 2 > rows and repeated.total > zero.total:
-            told = "what the row before holds, bit for bit", _first(repeated.first, repeated.total), repeated.total, True
+            told = (
+                "what the row before holds, bit for bit",
+                _first(repeated.first, repeated.total),
+                repeated.total,
+                True,
+            )
         elif zero.total * 2 > rows:
             told = "zeros only", _first(zero.first, zero.total), zero.total, True
         elif zero.total > 1:  # one is what an embedding keeps for padding
@@ -167,10 +204,17 @@ def dead_rows(ctx: Context) -> Iterator[Finding]:
         what, which, count, certain = told
         reason = clause["says"] if certain else f"harmless where it pads the vocabulary; elsewhere {clause['says']}"
         yield finding(
-            ctx, "VAL005", clause,
+            ctx,
+            "VAL005",
+            clause,
             f"{plural(count, 'row')} of the {rows:,} of {stats.name} {'holds' if count == 1 else 'hold'} {what} ({which}); vLLM {ctx.release} looks {'it' if count == 1 else 'them'} up by token: {reason}.",
-            effect="silent" if certain else "advice", severity=clause["severity"] if certain else "info",
-            file=_file(ctx, stats.name), tensor=stats.name, expected="a row of its own for every token", found=f"{plural(count, 'row')} of {what}", count=count,
+            effect="silent" if certain else "advice",
+            severity=clause["severity"] if certain else "info",
+            file=_file(ctx, stats.name),
+            tensor=stats.name,
+            expected="a row of its own for every token",
+            found=f"{plural(count, 'row')} of {what}",
+            count=count,
             fix="export the table again" if certain else None,
         )
 
@@ -193,7 +237,11 @@ class Scale(NamedTuple):
 def broken_scales(ctx: Context) -> Iterator[Finding]:
     """VAL006, of everything: scales that are no positive numbers."""
     names = _canonical(ctx)
-    scales = [Scale(s.name, s.elements, s.nan + s.inf, s.negative, s.zero) for s in statistics(ctx).values() if is_scale(ctx, names[s.name])]
+    scales = [
+        Scale(s.name, s.elements, s.nan + s.inf, s.negative, s.zero)
+        for s in statistics(ctx).values()
+        if is_scale(ctx, names[s.name])
+    ]
     yield from scale_faults(
         ctx,
         [s for s in scales if s.broken],
@@ -219,18 +267,55 @@ def scale_faults(ctx: Context, broken: list[Scale], negative: list[Scale], zero:
         verb = "is" if count == 1 or (not share and len(scales) == 1) else "are"
         first = scales[0].disk
         yield finding(
-            ctx, "VAL006", clause,
+            ctx,
+            "VAL006",
+            clause,
             f"{share}{listed([s.disk for s in scales])} {verb} {kind}; vLLM {ctx.release}: {clause['says']}.",
             severity="warning" if some else "error",
-            file=_file(ctx, first), tensor=first, expected="positive numbers", found=f"{count:,} {kind}", count=len(scales), fix="quantize the weights again, and export the scales that come of it",
+            file=_file(ctx, first),
+            tensor=first,
+            expected="positive numbers",
+            found=f"{count:,} {kind}",
+            count=len(scales),
+            fix="quantize the weights again, and export the scales that come of it",
         )
 
 
-def _rule(number: str, title: str, rationale: str, remedy: str, check: Any, *, warning: bool = False, fires: str, quiet: str) -> Rule:
-    return Rule(number, title, rationale, remedy, "warning" if warning else "error", "silent", check, ("family", "weights", "deep"), fires=fires, quiet=quiet)
+def _rule(
+    number: str, title: str, rationale: str, remedy: str, check: Any, *, warning: bool = False, fires: str, quiet: str
+) -> Rule:
+    return Rule(
+        number,
+        title,
+        rationale,
+        remedy,
+        "warning" if warning else "error",
+        "silent",
+        check,
+        ("family", "weights", "deep"),
+        fires=fires,
+        quiet=quiet,
+    )
 
 
 RULES = (
-    _rule("VAL004", "A tensor of zeros", "No loader looks at what it copies. A norm, a projection or a head of zeros is data that was never written or a module that was never trained. Needs --deep.", "Export the weights again.", all_zero, fires="fc.weight of zeros", quiet="trained weights, zero biases"),
-    _rule("VAL005", "Rows of a table that carry nothing", "An embedding is looked up row by row; rows of one number, or most rows alike, are memory that was allocated and not filled. A few rows of zeros are common padding and only mentioned. Needs --deep.", "Export the table again.", dead_rows, warning=True, fires="ten rows of markov_head.markov_w1.weight of ones", quiet="one row of zeros for the padding token"),
+    _rule(
+        "VAL004",
+        "A tensor of zeros",
+        "No loader looks at what it copies. A norm, a projection or a head of zeros is data that was never written or a module that was never trained. Needs --deep.",
+        "Export the weights again.",
+        all_zero,
+        fires="fc.weight of zeros",
+        quiet="trained weights, zero biases",
+    ),
+    _rule(
+        "VAL005",
+        "Rows of a table that carry nothing",
+        "An embedding is looked up row by row; rows of one number, or most rows alike, are memory that was allocated and not filled. A few rows of zeros are common padding and only mentioned. Needs --deep.",
+        "Export the table again.",
+        dead_rows,
+        warning=True,
+        fires="ten rows of markov_head.markov_w1.weight of ones",
+        quiet="one row of zeros for the padding token",
+    ),
 )

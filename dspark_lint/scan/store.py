@@ -61,7 +61,7 @@ class Store:
 
     def _scan(self, new: dict[str, list[TensorSlice]], progress: Callable[[int], None] | None) -> None:
         for file, entries in new.items():
-            found = scan_file(os.path.join(self._root, file), entries, progress=progress, numpy=self._numpy)  # noqa: PTH118 - see checkpoint.core
+            found = scan_file(os.path.join(self._root, file), entries, progress=progress, numpy=self._numpy)
             for entry, stats in zip(entries, found, strict=True):
                 self._known[_key(Asked(file, entry))] = (entry.want, stats)
 

@@ -178,7 +178,7 @@ def test_damage(at: int, new: bytes, cut: int, from_end: bool) -> None:
     where = max(len(small) - at, 0) if from_end else min(at, len(small))
     content = small[:where] + new + small[where + cut :]
     with _directory() as root:
-        with open(f"{root}/{NAME}", "wb") as file:  # noqa: PTH123
+        with open(f"{root}/{NAME}", "wb") as file:
             file.write(content)
         got = torchfile.read_torch_file(root, NAME)
 

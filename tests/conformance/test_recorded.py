@@ -97,7 +97,12 @@ def test_the_corpora_are_whole() -> None:
     """Every case is there once, with verdicts of known outcome."""
     cases = {corpus: list(read_corpus(corpus)) for corpus in CORPORA}
 
-    assert {corpus: len(found) for corpus, found in cases.items()} == {"loader": 559, "quant": 299, "exports": 114, "bugs": 85}
+    assert {corpus: len(found) for corpus, found in cases.items()} == {
+        "loader": 559,
+        "quant": 299,
+        "exports": 114,
+        "bugs": 85,
+    }
     assert all(len({case["id"] for case in found}) == len(found) for found in cases.values())
     outcomes = {v.outcome for found in cases.values() for case in found for v in verdicts(case).values()}
     assert outcomes <= set(OUTCOMES)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import pytest
 
 from conformance.live.cases import add, config, drop, nested
-
-from contracts.drafts import Change, Found, keys, told, without
+from contracts.drafts import Change, Found, told, without
 
 
 BASE = "beam"
 NEWEST = "0.33.0"
 
 
-@pytest.mark.parametrize(("release", "expected"), [("0.33.0", []), ("0.32.0", [("ARC001", "refused", "/architectures")])])
+@pytest.mark.parametrize(
+    ("release", "expected"), [("0.33.0", []), ("0.32.0", [("ARC001", "refused", "/architectures")])]
+)
 def test_known_in_0_33(release: str, expected: list[Found]) -> None:
     """The architecture is new in 0.33."""
     assert told(BASE, vllm=release) == expected
@@ -49,7 +50,10 @@ def test_keys(changes: list[Change], expected: list[Found]) -> None:
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ([drop("candidate_selector.successor_codebook")], [("TEN001", "refused", "candidate_selector.successor_codebook")]),
+        (
+            [drop("candidate_selector.successor_codebook")],
+            [("TEN001", "refused", "candidate_selector.successor_codebook")],
+        ),
         ([drop("layers.0.attention_conv.base_kernel")], [("TEN001", "refused", "layers.0.attention_conv.base_kernel")]),
         ([drop("layers.0.self_attn.q_norm.weight")], [("TEN001", "refused", "layers.0.self_attn.q_norm.weight")]),
         ([drop("fc.weight")], [("TEN001", "silent", "fc.weight")]),

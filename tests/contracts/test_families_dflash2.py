@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from conformance.live.cases import Spec, add, config, drop, nested, rename, serve, shape, target
-
 from contracts.drafts import Change, Found, keys, messages, told, without
 
 
@@ -80,7 +79,9 @@ def test_the_group_divides_the_hidden_size(group: int, expected: list[Found]) ->
 def test_another_number_of_taps_changes_every_convolution() -> None:
     """Both tensors of a convolution are sized by its taps."""
     names = [f"layers.{i}.{c}_conv" for i in (0, 1) for c in ("attention", "mlp")]
-    changes = [m for n in names for m in (add(f"{n}.base_kernel", 2, 3, 64), add(f"{n}.kernel_projection.weight", 24, 64))]
+    changes = [
+        m for n in names for m in (add(f"{n}.base_kernel", 2, 3, 64), add(f"{n}.kernel_projection.weight", 24, 64))
+    ]
 
     assert told(BASE, nested(conv_kernel_size=3), *changes) == []
 
@@ -135,7 +136,9 @@ def test_vocabularies(changes: list[Change], expected: list[Found]) -> None:
 def test_taps_past_the_block(release: str, effect: str) -> None:
     """More taps than a block has rows raise up to 0.30 and are never used on a GPU from 0.31."""
     names = [f"layers.{i}.{c}_conv" for i in (0, 1) for c in ("attention", "mlp")]
-    changes = [m for n in names for m in (add(f"{n}.base_kernel", 2, 8, 64), add(f"{n}.kernel_projection.weight", 64, 64))]
+    changes = [
+        m for n in names for m in (add(f"{n}.base_kernel", 2, 8, 64), add(f"{n}.kernel_projection.weight", 64, 64))
+    ]
 
     assert told(BASE, nested(conv_kernel_size=8), *changes, vllm=release) == [
         ("ARC009", effect, "/dflash_config/conv_kernel_size")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from conformance.live.cases import Spec, add, config, drop, rename, serve, shape
-
 from contracts.drafts import Change, Found, keys, messages, told, without
 
 
@@ -208,7 +207,11 @@ def test_a_text_only_target_has_layers_of_the_same_names() -> None:
 )
 def test_number_of_tokens(tokens: int | None, release: str, expected: list[Found]) -> None:
     """Up to 0.30 block_size counts as stages, so that more must be a multiple; it is the default in every release."""
-    change: Change = (lambda spec: spec.serve.pop("num_speculative_tokens")) if tokens is None else serve(num_speculative_tokens=tokens)
+    change: Change = (
+        (lambda spec: spec.serve.pop("num_speculative_tokens"))
+        if tokens is None
+        else serve(num_speculative_tokens=tokens)
+    )
 
     assert told(BASE, change, vllm=release, quiet=("TGT001", "TEN005")) == expected
 
@@ -225,7 +228,7 @@ def test_number_of_tokens(tokens: int | None, release: str, expected: list[Found
     ids=["empty", "missing", "another list wins"],
 )  # fmt: skip
 def test_layers_to_tap(changes: list[Change], expected: list[Found]) -> None:
-    """fc is made for target_layer_ids alone, while the target is asked by the shared look-up."""
+    """Fc is made for target_layer_ids alone, while the target is asked by the shared look-up."""
     assert told(BASE, *changes, quiet=("TGT001",)) == expected
 
 

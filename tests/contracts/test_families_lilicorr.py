@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from conformance.live.cases import add, config, drop, nested, rename, serve, shape, target
-
 from contracts.drafts import Change, Found, keys, messages, told, without
 
 

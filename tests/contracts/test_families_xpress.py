@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from conformance.live.cases import add, config, drop, nested, rename, serve, shape
-
 from contracts.drafts import Change, Found, keys, told, without
 
 
@@ -53,7 +52,9 @@ def test_keys(changes: list[Change], expected: list[Found]) -> None:
     assert told(BASE, *changes, vllm=NEWEST) == expected
 
 
-@pytest.mark.parametrize(("tokens", "expected"), [(3, []), (2, [("ARC009", "silent", "")]), (4, [("ARC009", "silent", "")])])
+@pytest.mark.parametrize(
+    ("tokens", "expected"), [(3, []), (2, [("ARC009", "silent", "")]), (4, [("ARC009", "silent", "")])]
+)
 def test_the_block_is_exactly_the_mixers(tokens: int, expected: list[Found]) -> None:
     """Fewer tokens are as wrong as more: the mixer is read with the served block's row length."""
     assert told(BASE, serve(num_speculative_tokens=tokens), vllm=NEWEST) == expected
@@ -95,7 +96,10 @@ def test_sizes_that_the_kernel_tiles(rank: int, tile: int, expected: list[Found]
         "in_proj.weight": (rank, 3 * rank), "mix.L": (rank, 4, 4), "mlp.gate_proj.weight": (tile, rank),
         "mlp.up_proj.weight": (tile, rank), "mlp.down_proj.weight": (rank, tile),
     }  # fmt: skip
-    changes = [keys(xpress_rank=rank, xpress_mlp_hidden=tile), *(shape(f"xpress_head.{n}", *d) for n, d in sizes.items())]
+    changes = [
+        keys(xpress_rank=rank, xpress_mlp_hidden=tile),
+        *(shape(f"xpress_head.{n}", *d) for n, d in sizes.items()),
+    ]
 
     assert told(BASE, *changes, vllm=NEWEST) == expected
 

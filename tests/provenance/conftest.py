@@ -13,7 +13,7 @@ from dspark_lint.provenance.source import SourceTree
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from trees import FILES, write  # noqa: E402 - beside this file, and test folders are no packages
+from trees import FILES, write
 
 
 @pytest.fixture

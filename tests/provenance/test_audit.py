@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,7 +14,15 @@ from dspark_lint.provenance.reads import REQUIRED
 from dspark_lint.provenance.source import SourceTree
 
 
-READ_MORE = ("models/mini_draft.py", "        self.rank", '        self.more = getattr(config, "more", 5)\n        self.rank')
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+READ_MORE = (
+    "models/mini_draft.py",
+    "        self.rank",
+    '        self.more = getattr(config, "more", 5)\n        self.rank',
+)
 
 
 def told(root: Path, changes: dict[str, Any], *edits: tuple[str, str, str]) -> list[tuple[str, str, Any, Any]]:
@@ -57,7 +64,18 @@ def test_a_new_key_is_a_gap(tmp_path: Path) -> None:
         {"audit": {"irrelevant": {"more": "a scalar"}}},
         {"audit": {"irrelevant": {"mo*": "a pattern"}}},
     ],
-    ids=["lookup", "conditional lookup", "something inside it", "let", "tensor", "check", "place of a check", "route", "irrelevant", "pattern"],
+    ids=[
+        "lookup",
+        "conditional lookup",
+        "something inside it",
+        "let",
+        "tensor",
+        "check",
+        "place of a check",
+        "route",
+        "irrelevant",
+        "pattern",
+    ],
 )
 def test_a_clause_or_a_reason_closes_the_gap(tmp_path: Path, changes: dict[str, Any]) -> None:
     """Anything that the contract makes of the key counts, and so does a stated reason."""
@@ -67,8 +85,15 @@ def test_a_clause_or_a_reason_closes_the_gap(tmp_path: Path, changes: dict[str, 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"families": {"mini": {"checks": {"c": {"rule": "KEY008", "require": "config.more is None"}}}}, "audit": {"unread_rules": ["KEY008"]}},
-        {"families": {"mini": {"checks": {"c": {"rule": "KEY003", "require": "true", "message": "config.more is read"}}}}},
+        {
+            "families": {"mini": {"checks": {"c": {"rule": "KEY008", "require": "config.more is None"}}}},
+            "audit": {"unread_rules": ["KEY008"]},
+        },
+        {
+            "families": {
+                "mini": {"checks": {"c": {"rule": "KEY003", "require": "true", "message": "config.more is read"}}}
+            }
+        },
         {"families": {"idle": {"keys": {"more": {"lookup": ["more"]}}}}},
         {"families": {"mini": {"keys": {"more_of_it": {"lookup": ["more_of_it"]}}}}},
     ],
@@ -113,7 +138,9 @@ def test_defaults_are_compared(tmp_path: Path, clause: dict[str, Any], read: str
 def test_a_default_where_the_contract_says_required(tmp_path: Path) -> None:
     """A key that is no longer required is a difference too; a null is what the code complains of further down."""
     changes = {"families": {"mini": {"keys": {"rank": {"default": None, "absent": {"effect": "refused"}}}}}}
-    assert told(tmp_path / "eight", changes, default('getattr(config, "rank", 8)')) == [("default", "rank", REQUIRED, 8)]
+    assert told(tmp_path / "eight", changes, default('getattr(config, "rank", 8)')) == [
+        ("default", "rank", REQUIRED, 8)
+    ]
     assert told(tmp_path / "null", changes, default('getattr(config, "rank", None)')) == []
 
 
@@ -137,8 +164,17 @@ def test_an_audited_definition_that_is_gone_is_told(tmp_path: Path) -> None:
 def test_a_definition_may_call_its_configuration_otherwise(tmp_path: Path) -> None:
     """An entry inside an audited module is read with its own receivers, and not with the module's."""
     inner = ("models/mini_draft.py", "        self.width = config.hidden_size", "        self.width = config.window")
-    changes = {"audit": {"definitions": {"head": {"source": "mini::MiniModel", "families": ["mini"], "receivers": {"config": "mini_config"}}}}}
-    keys = {"rank": {"lookup": ["mini_config.rank"]}, "inner": {"lookup": ["mini_config.mini_config.window"], "default": 64}}
+    changes = {
+        "audit": {
+            "definitions": {
+                "head": {"source": "mini::MiniModel", "families": ["mini"], "receivers": {"config": "mini_config"}}
+            }
+        }
+    }
+    keys = {
+        "rank": {"lookup": ["mini_config.rank"]},
+        "inner": {"lookup": ["mini_config.mini_config.window"], "default": 64},
+    }
     assert told(tmp_path, merge(changes, {"families": {"mini": {"keys": keys}}}), inner) == []
 
 
@@ -151,14 +187,20 @@ def test_definitions_of_families_not_in_use_are_left_out(families: list[str]) ->
 
 def test_a_dialect_names_its_own_file(tmp_path: Path) -> None:
     """Keys of a dialect's file are covered by what its reader requires, copies and maps, under the dialect's name."""
-    reader = '''
+    reader = """
 def read(file_dict):
     a = file_dict["required_one"], file_dict.get("copied"), file_dict.get("mapped", False), file_dict.get("kind")
     return file_dict.get("forgotten")
-'''
+"""
     changes = {
         "dialects": {"other": {"selector": "kind", "base": "layers"}},
-        "other": {"x": {"required": {"required_one": {}}, "copy": ["copied"], "set": {"m": {"members": {"n": {"from": "mapped"}}}}}},
+        "other": {
+            "x": {
+                "required": {"required_one": {}},
+                "copy": ["copied"],
+                "set": {"m": {"members": {"n": {"from": "mapped"}}}},
+            }
+        },
         "audit": {"receivers": {"file_dict": "other"}, "definitions": {"reader": {"source": "config/reader.py::read"}}},
     }
     tree = SourceTree(write(tmp_path, edited(**{"config/reader.py": reader})))

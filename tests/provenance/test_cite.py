@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from trees import contract
 
 from dspark_lint.provenance.cite import Citation, Located, Lost, citations_in, parse_citation, resolve
-from dspark_lint.provenance.source import SourceTree
+
+
+if TYPE_CHECKING:
+    from dspark_lint.provenance.source import SourceTree
 
 
 ALIASES = {"mini": "models/mini_draft.py"}
@@ -16,7 +21,10 @@ ALIASES = {"mini": "models/mini_draft.py"}
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("mini::MiniModel.__init__::self.rank", Citation("vllm", "models/mini_draft.py", "MiniModel.__init__", "self.rank")),
+        (
+            "mini::MiniModel.__init__::self.rank",
+            Citation("vllm", "models/mini_draft.py", "MiniModel.__init__", "self.rank"),
+        ),
         ("models/small.py::Small", Citation("vllm", "models/small.py", "Small", "")),
         ("mini", Citation("vllm", "models/mini_draft.py", "", "")),
         ("mini::::needle", Citation("vllm", "models/mini_draft.py", "", "needle")),
@@ -63,7 +71,10 @@ def test_a_citation_stands_at_its_line(tree: SourceTree, text: str, line: int) -
         ("models/gone.py::MiniModel", "models/gone.py is not there; did you mean models/mini_draft.py::MiniModel?"),
         ("models/gone.py", "models/gone.py is not there"),
         ("moved/small.py", "moved/small.py is not there; did you mean models/small.py?"),
-        ("mini::SmallForCausalLM", "models/mini_draft.py has no SmallForCausalLM; did you mean models/small.py::SmallForCausalLM?"),
+        (
+            "mini::SmallForCausalLM",
+            "models/mini_draft.py has no SmallForCausalLM; did you mean models/small.py::SmallForCausalLM?",
+        ),
         ("mini::MiniModell", "models/mini_draft.py has no MiniModell; did you mean models/mini_draft.py::MiniModel?"),
         ("mini::Unheard", "models/mini_draft.py has no Unheard"),
         (
@@ -90,7 +101,12 @@ def test_a_lost_citation_says_what_is_missing(tree: SourceTree, text: str, expec
 def test_citations_are_found_in_a_contract() -> None:
     """Sources, loaders and special sources, lists of them too; what the audit reads is no citation."""
     found = {
-        "families": {"f": {"loader": "mini::Load", "tensors": {"a": {"loader": "column", "source": ["mini::A", "mini::B"], "absent_source": "mini::C"}}}},
+        "families": {
+            "f": {
+                "loader": "mini::Load",
+                "tensors": {"a": {"loader": "column", "source": ["mini::A", "mini::B"], "absent_source": "mini::C"}},
+            }
+        },
         "audit": {"lists": {"l": {"source": "mini::L"}}},
         "changes": {"c": {"source": "mini::Old"}},
         "sources": {"mini": "models/mini_draft.py"},
@@ -106,5 +122,7 @@ def test_citations_are_found_in_a_contract() -> None:
 def test_every_citation_of_the_fake_contract_stands(tree: SourceTree) -> None:
     """The fixtures of these tests cite what is there."""
     raw = contract()
-    lost = [text for text, _ in citations_in(raw) if isinstance(resolve(parse_citation(text, raw["sources"]), tree), Lost)]
+    lost = [
+        text for text, _ in citations_in(raw) if isinstance(resolve(parse_citation(text, raw["sources"]), tree), Lost)
+    ]
     assert not lost

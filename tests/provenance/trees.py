@@ -5,11 +5,14 @@ from __future__ import annotations
 import textwrap
 import zipfile
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 
-REGISTRY = '''
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+REGISTRY = """
 _TEXT_MODELS = {
     "SmallForCausalLM": ("small", "SmallForCausalLM"),
 }
@@ -18,7 +21,7 @@ _DRAFT_MODELS = {
     "OtherHeads": ("other_heads", "OtherHeads"),
 }
 _ALL_MODELS = {**_TEXT_MODELS, **_DRAFT_MODELS}
-'''
+"""
 MINI = '''
 """The mini draft."""
 from torch import nn
@@ -43,13 +46,13 @@ class MiniForCausalLM(SmallForCausalLM):
                 continue
             self.params[name].copy_(tensor)
 '''
-SMALL = '''
+SMALL = """
 from .interfaces import HandsOut
 
 
 class SmallForCausalLM(HandsOut):
     pass
-'''
+"""
 INTERFACES = '''
 class HandsOut:
     """Hands out hidden states."""
@@ -72,10 +75,10 @@ class ServeConfig:
     def check(self, hf_config):
         return getattr(hf_config, "block_size", None)
 '''
-OTHER_HEADS = '''
+OTHER_HEADS = """
 class OtherHeads:
     pass
-'''
+"""
 
 #: Paths inside the package -> source.
 FILES: dict[str, str] = {

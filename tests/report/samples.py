@@ -26,7 +26,12 @@ RULES = {
         RuleInfo("KEY001", "A key is missing", "The default differs | the training.", "Write the key.", "warning"),
         RuleInfo("TEN001", "A tensor is missing", "The draft serves noise.", "Export it.", "error"),
         RuleInfo(
-            "TEN004", "A tensor has another size", "It is cut.", "Correct the key.", "error", "https://example.org/TEN004"
+            "TEN004",
+            "A tensor has another size",
+            "It is cut.",
+            "Correct the key.",
+            "error",
+            "https://example.org/TEN004",
         ),
     )
 }

@@ -3,7 +3,6 @@
 A base is a `Spec` of `conformance.live.cases`, so its mutations work here too. Every base lints clean under vLLM 0.32.
 """
 
-# ruff: noqa: E501 - a line of a table reads best whole
 from __future__ import annotations
 
 import base64
@@ -179,7 +178,9 @@ def modelopt() -> Spec:
         },
     }
     serve = {"method": "dspark", "num_speculative_tokens": BLOCK}
-    return _spec(config, serve, BACKBONE, MARKOV, {"confidence_proj.weight": (1, HIDDEN + RANK), "confidence_proj.bias": (1,)})
+    return _spec(
+        config, serve, BACKBONE, MARKOV, {"confidence_proj.weight": (1, HIDDEN + RANK), "confidence_proj.bias": (1,)}
+    )
 
 
 def gemma4() -> Spec:
@@ -264,7 +265,11 @@ def written(text: str) -> Change:
 
 def file(name: str, content: str | bytes | None) -> Change:
     """Add a file, put another in its place, or (None) leave it out."""
-    record = None if content is None else {"base64": base64.b64encode(content.encode() if isinstance(content, str) else content).decode()}
+    record = (
+        None
+        if content is None
+        else {"base64": base64.b64encode(content.encode() if isinstance(content, str) else content).decode()}
+    )
     return lambda spec: spec.files.update({name: record})
 
 
@@ -323,7 +328,11 @@ def write(spec: Spec, root: Path, *, varied: bool = False) -> tuple[Path, Path |
     draft, target = root / spec.dirname, root / "target"
     draft.mkdir(parents=True)
     text = json.dumps(spec.config, indent=1) if spec.text is None else spec.text
-    contents = {"config.json": {"text": text}, WEIGHTS: {"base64": base64.b64encode(weights(spec, varied=varied)).decode()}, **spec.files}
+    contents = {
+        "config.json": {"text": text},
+        WEIGHTS: {"base64": base64.b64encode(weights(spec, varied=varied)).decode()},
+        **spec.files,
+    }
     for name, record in contents.items():
         if record is not None:
             write_file(draft / name, record, {"@TARGET@": str(target)})
@@ -370,7 +379,10 @@ class Told(NamedTuple):
 
 def told(found: Iterable[Finding]) -> list[Told]:
     """Findings as a table states them, sorted."""
-    return sorted(Told(f.rule, f.severity, f.effect, (f.pointer if f.pointer is not None else f.tensor) or "", f.count) for f in found)
+    return sorted(
+        Told(f.rule, f.severity, f.effect, (f.pointer if f.pointer is not None else f.tensor) or "", f.count)
+        for f in found
+    )
 
 
 class Case(NamedTuple):
@@ -403,7 +415,9 @@ def check(case: Case) -> None:
 
     got, want = told(found), sorted(case.found)
     words = "\n".join(f"{f.rule} {f.message}" for f in found)
-    assert got == want, f"\ntoo many: {[t for t in got if t not in want]}\nmissing: {[t for t in want if t not in got]}\n{words}"
+    assert got == want, (
+        f"\ntoo many: {[t for t in got if t not in want]}\nmissing: {[t for t in want if t not in got]}\n{words}"
+    )
     for finding in (f for f in found if f.rule == case.rule):
         missing = [word for word in (*case.says, case.vllm) if word not in finding.message]
         assert missing == [], finding.message

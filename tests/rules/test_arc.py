@@ -1,6 +1,5 @@
 """ARC: architecture, dialect, method, and what the serve flags do to a draft."""
 
-# ruff: noqa: E501 - a line of a table reads best whole
 from __future__ import annotations
 
 from typing import Any

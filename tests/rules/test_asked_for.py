@@ -1,6 +1,5 @@
 """The findings that the tool exists for: of each a checkpoint that shows it, and the same as it should be."""
 
-# ruff: noqa: E501 - a line of a table reads best whole
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -49,8 +48,12 @@ def warning(rule: str, where: str) -> Told:
 
 PLAIN = without("dflash_config.projector_type")
 PROPOSED = "speculators_config.proposal_methods.0.speculative_tokens"
-BONUS = several(at("sample_from_anchor", False), at(PROPOSED, BLOCK - 1), served(method="dspark", num_speculative_tokens=BLOCK - 1))
-HEADLESS = several(drop("confidence*"), at("enable_confidence_head", False), at("dflash_config.use_confidence_head", False))
+BONUS = several(
+    at("sample_from_anchor", False), at(PROPOSED, BLOCK - 1), served(method="dspark", num_speculative_tokens=BLOCK - 1)
+)
+HEADLESS = several(
+    drop("confidence*"), at("enable_confidence_head", False), at("dflash_config.use_confidence_head", False)
+)
 NARROW = several(shape("confidence_head.proj.weight", 1, HIDDEN), at("confidence_head_with_markov", False))
 UP = "layers.1.mlp.up_proj.weight"
 

@@ -1,6 +1,6 @@
 """DRF: two places that state one fact and disagree."""
 
-# ruff: noqa: E501, ERA001 - a line of a table reads best whole; the remarks name the rules
+# ruff: noqa: ERA001 - a line of a table reads best whole; the remarks name the rules
 from __future__ import annotations
 
 from typing import Any

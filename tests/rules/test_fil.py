@@ -1,6 +1,5 @@
 """FIL: files, headers, shards and the index."""
 
-# ruff: noqa: E501 - a line of a table reads best whole
 from __future__ import annotations
 
 import copy
@@ -64,7 +63,11 @@ TAIL = [name for name in NAMES if name.startswith("layers.1.")]
 HEAD = [name for name in NAMES if name not in TAIL]
 ONE = dict.fromkeys(NAMES, WEIGHTS)
 TWO = {**dict.fromkeys(HEAD, FIRST), **dict.fromkeys(TAIL, SECOND)}
-SHARDS = several(file(WEIGHTS, None), file(FIRST, shard("fc", "norm", "hidden", "layers.0", "markov", "conf")), file(SECOND, shard("layers.1")))
+SHARDS = several(
+    file(WEIGHTS, None),
+    file(FIRST, shard("fc", "norm", "hidden", "layers.0", "markov", "conf")),
+    file(SECOND, shard("layers.1")),
+)
 
 
 def line(rule: str, name: str, *changes: object, found: tuple[Told, ...] = (), **more: object) -> Case:
@@ -72,11 +75,25 @@ def line(rule: str, name: str, *changes: object, found: tuple[Told, ...] = (), *
 
 
 def unusable(name: str, *changes: object, says: tuple[str, ...], fix: str | None = None, where: str = "") -> Case:
-    return line("FIL001", name, *changes, found=(Told("FIL001", "error", "refused", where),), says=("config.json", *says), fix=fix)
+    return line(
+        "FIL001",
+        name,
+        *changes,
+        found=(Told("FIL001", "error", "refused", where),),
+        says=("config.json", *says),
+        fix=fix,
+    )
 
 
 def refused(rule: str, name: str, content: str | bytes, *says: str, where: str = "", fix: str | None = None) -> Case:
-    return line(rule, name, file(WEIGHTS, content), found=(Told(rule, "error", "refused", where),), says=(WEIGHTS, *says), fix=fix)
+    return line(
+        rule,
+        name,
+        file(WEIGHTS, content),
+        found=(Told(rule, "error", "refused", where),),
+        says=(WEIGHTS, *says),
+        fix=fix,
+    )
 
 
 DROPPED = Told("TEN005", "info", "advice", "confidence_head.proj.bias", 2)

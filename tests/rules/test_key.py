@@ -1,6 +1,6 @@
 """KEY: keys that are missing, mistyped, misplaced, misspelt or out of range; defaults; keys that are not read."""
 
-# ruff: noqa: E501, ERA001 - a line of a table reads best whole; the remarks name the rules
+# ruff: noqa: ERA001 - a line of a table reads best whole; the remarks name the rules
 from __future__ import annotations
 
 import json

@@ -1,6 +1,5 @@
 """FIL013: mask_embedding.pt, by release and loader, told apart by its zip directory alone."""
 
-# ruff: noqa: E501 - a line of a table reads best whole
 from __future__ import annotations
 
 import io

@@ -8,7 +8,17 @@ from collections import Counter
 
 import pytest
 
-from rules import test_arc, test_drf, test_fil, test_key, test_mask_embedding, test_ten, test_tgt, test_val, test_val_deep
+from rules import (
+    test_arc,
+    test_drf,
+    test_fil,
+    test_key,
+    test_mask_embedding,
+    test_ten,
+    test_tgt,
+    test_val,
+    test_val_deep,
+)
 from rules.build import BASES, RELEASES, Case, findings, made, results, told
 
 from dspark_lint.contract.load import shipped_releases
@@ -17,7 +27,18 @@ from dspark_lint.rules import REGISTRY, Rule
 
 
 TABLES: tuple[list[Case], ...] = tuple(
-    module.CASES for module in (test_fil, test_mask_embedding, test_arc, test_key, test_drf, test_ten, test_tgt, test_val, test_val_deep)
+    module.CASES
+    for module in (
+        test_fil,
+        test_mask_embedding,
+        test_arc,
+        test_key,
+        test_drf,
+        test_ten,
+        test_tgt,
+        test_val,
+        test_val_deep,
+    )
 )
 CASES = [case for table in TABLES for case in table]
 #: Rules about quantization have their tables elsewhere.

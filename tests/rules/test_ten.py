@@ -1,6 +1,6 @@
 """TEN: tensors that are missing, have no place, another name or another size."""
 
-# ruff: noqa: E501, ERA001 - a line of a table reads best whole; the remarks name the rules
+# ruff: noqa: ERA001 - a line of a table reads best whole; the remarks name the rules
 from __future__ import annotations
 
 from typing import Any
@@ -139,10 +139,14 @@ def test_wrong_intermediate_size_is_one_fault(base: str, release: str) -> None:
     """A wrong intermediate_size shows in every layer's MLP and is one finding, in every release."""
     place = {"native": "intermediate_size", "speculators": f"{BLOCK}.intermediate_size"}[base]
 
-    found = [f for f in findings(base, at(place, 96), vllm=release) if f.rule.startswith("TEN") and f.severity != "info"]
+    found = [
+        f for f in findings(base, at(place, 96), vllm=release) if f.rule.startswith("TEN") and f.severity != "info"
+    ]
 
     # 0.25 and 0.26 size fc by other keys in the speculators dialect, which is a fault of its own
-    assert told(f for f in found if f.tensor != "fc.weight") == list(silent("TEN004", "/" + place.replace(".", "/"), 3 * LAYERS))
+    assert told(f for f in found if f.tensor != "fc.weight") == list(
+        silent("TEN004", "/" + place.replace(".", "/"), 3 * LAYERS)
+    )
 
 
 def test_rank_in_every_table() -> None:

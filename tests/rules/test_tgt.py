@@ -1,6 +1,6 @@
 """TGT: the draft against its target."""
 
-# ruff: noqa: E501, ERA001 - a line of a table reads best whole; the remarks name the rules
+# ruff: noqa: ERA001 - a line of a table reads best whole; the remarks name the rules
 from __future__ import annotations
 
 import pytest

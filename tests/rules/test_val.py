@@ -1,6 +1,5 @@
 """VAL: what the small tensors hold."""
 
-# ruff: noqa: E501 - a line of a table reads best whole; the remarks name the rules
 from __future__ import annotations
 
 import pytest

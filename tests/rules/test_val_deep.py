@@ -1,21 +1,47 @@
 """VAL with --deep: what all the tensors hold."""
 
-# ruff: noqa: E501 - a line of a table reads best whole; the remarks name the rules
 from __future__ import annotations
 
 import struct
 import subprocess
 import sys
 
+from typing import TYPE_CHECKING
+
 import pytest
 
-from conformance.live.cases import Spec
-from rules.build import HIDDEN, LAYERS, MLP, RANK, ROWS, Case, Change, Told, at, check, findings, made, results, several, table, told
+from rules.build import (
+    HIDDEN,
+    LAYERS,
+    MLP,
+    RANK,
+    ROWS,
+    Case,
+    Change,
+    Told,
+    at,
+    check,
+    findings,
+    made,
+    results,
+    several,
+    table,
+    told,
+)
+
+
+if TYPE_CHECKING:
+    from conformance.live.cases import Spec
 
 
 NAN, ONE = 0x7FC0, 0x3F80
 FP8_NAN = 0x7F
-EMBEDDING, W1, DOWN, SCALE = "embed_tokens.weight", "markov_head.markov_w1.weight", "mlp.down_proj.weight", "mlp.down_proj.weight_scale"
+EMBEDDING, W1, DOWN, SCALE = (
+    "embed_tokens.weight",
+    "markov_head.markov_w1.weight",
+    "mlp.down_proj.weight",
+    "mlp.down_proj.weight_scale",
+)
 
 
 def holding(name: str, width: int, first: int, *values: int) -> Change:
@@ -49,7 +75,14 @@ def rows(name: str, width: int, values: dict[int, int]) -> Change:
 
 def fp8(spec: Spec) -> None:
     """Quantize the down projections to FP8 with one scale a tensor, as ModelOpt does."""
-    at("quantization_config", {"quant_method": "modelopt", "quant_algo": "FP8", "ignore": ["*self_attn*", "*gate_up_proj", "*fc", "*markov_head*"]})(spec)
+    at(
+        "quantization_config",
+        {
+            "quant_method": "modelopt",
+            "quant_algo": "FP8",
+            "ignore": ["*self_attn*", "*gate_up_proj", "*fc", "*markov_head*"],
+        },
+    )(spec)
     for i in range(LAYERS):
         spec.tensors[f"layers.{i}.{DOWN}"] = ("F8_E4M3", (HIDDEN, MLP))
         for scale in ("weight_scale", "input_scale"):
@@ -58,7 +91,14 @@ def fp8(spec: Spec) -> None:
 
 def mxfp8(spec: Spec) -> None:
     """The same to MXFP8, whose scales are exponents in bytes."""
-    at("quantization_config", {"quant_method": "modelopt", "quant_algo": "MXFP8", "ignore": ["*self_attn*", "*gate_up_proj", "*fc", "*markov_head*"]})(spec)
+    at(
+        "quantization_config",
+        {
+            "quant_method": "modelopt",
+            "quant_algo": "MXFP8",
+            "ignore": ["*self_attn*", "*gate_up_proj", "*fc", "*markov_head*"],
+        },
+    )(spec)
     for i in range(LAYERS):
         spec.tensors[f"layers.{i}.{DOWN}"] = ("F8_E4M3", (HIDDEN, MLP))
         spec.tensors[f"layers.{i}.{SCALE}"] = ("U8", (HIDDEN, MLP // 32))
@@ -68,7 +108,15 @@ def scale(value: float, layer: int = 0) -> Change:
     return several(fp8, table(f"layers.{layer}.{SCALE}", "F32", [value]))
 
 
-def deep(rule: str, name: str, base: str, *changes: Change, found: tuple[Told, ...] = (), says: tuple[str, ...] = (), vllm: str = "0.32.0") -> Case:
+def deep(
+    rule: str,
+    name: str,
+    base: str,
+    *changes: Change,
+    found: tuple[Told, ...] = (),
+    says: tuple[str, ...] = (),
+    vllm: str = "0.32.0",
+) -> Case:
     return Case(rule, name, base, changes, found, vllm, says, deep=True)
 
 
@@ -147,7 +195,9 @@ def test_every_release_from_one_scan() -> None:
     """Several releases are told the same of the same data, each with its own line of source."""
     found = results(made("dflash", holding("fc.weight", 2, 0, NAN)), ["==0.24.0", "==0.28.0", "==0.33.0"], deep=True)
 
-    assert {release: told(result.findings) for release, result in found.items()} == dict.fromkeys(found, list(broken("VAL003", "fc.weight")))
+    assert {release: told(result.findings) for release, result in found.items()} == dict.fromkeys(
+        found, list(broken("VAL003", "fc.weight"))
+    )
     assert len(found) == 3
 
 
