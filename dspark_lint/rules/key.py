@@ -93,6 +93,8 @@ def _broken(ctx: Context, trouble: str) -> Iterator[Key]:
     for key in ctx.binding.keys.values():
         if key.pointer.startswith(outer):
             continue
+        if trouble == "mistyped" and evaluate(key.clause.get("judged_when", "true"), ctx.binding) is not True:
+            continue  # nobody comes to it
         if key.trouble == trouble and key.pointer not in seen and key.pointer not in reported:
             seen.add(key.pointer)
             yield key
