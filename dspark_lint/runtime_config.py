@@ -220,7 +220,8 @@ class _Lenient(dict[str, Any]):
 def _fold(values: dict[str, Val], folds: Mapping[str, Any], names: Mapping[str, Any]) -> None:
     """Fold several keys into one dictionary (``rope_scaling``, ``rope_theta`` into ``rope_parameters``)."""
     for key, clause in folds.items():
-        chosen = next((values[k] for k in clause["first"] if k in values and values[k].value), None)
+        held = [values[k] for k in clause["first"] if k in values]
+        chosen = next((val for val in held if val.value is UNKNOWN or val.value), None)
         if chosen is not None and not isinstance(chosen.value, dict):
             continue
         pointer = chosen.pointer if chosen else f"/{escape(key)}"
