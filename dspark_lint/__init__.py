@@ -9,7 +9,7 @@ __version__ = "0.1.0"
 def __getattr__(name: str) -> object:
     """Offer ``lint`` without importing the engine when only the version is wanted."""
     if name == "lint":
-        from dspark_lint.api import lint
+        from dspark_lint.api import lint  # noqa: PLC0415 - see the sentence above
 
         return lint
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -359,6 +359,7 @@ class Binding:
         return self.namespace(name)
 
     def namespace(self, name: str) -> Any:
+        """Return a name that every family has. Raises KeyError for one that nobody has."""
         if name == "config":
             return self.config
         if name == "own":

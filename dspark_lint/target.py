@@ -67,7 +67,7 @@ def names_of(target: Target | None, contract: Mapping[str, Any], binding: Bindin
         for key, text in clause.get("assume", {}).items():
             try:
                 assumed[key] = evaluate(text, binding)
-            except (KeyError, ContractError):
+            except (KeyError, ContractError):  # noqa: PERF203 - a handful of names
                 assumed[key] = UNKNOWN  # no family is bound yet, or it has no such key
         return _Target(assumed)
     text = _text_config(target.config, clause.get("text_configs", []))
@@ -99,4 +99,4 @@ class _Target(dict[str, Any]):
     """What the target's file does not say is unknown, not null."""
 
     def get(self, key: str, default: Any = None) -> Any:  # noqa: ARG002 - a missing member is UNKNOWN, whatever the default
-        return self[key] if key in self else UNKNOWN
+        return dict.get(self, key, UNKNOWN)

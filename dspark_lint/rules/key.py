@@ -76,7 +76,7 @@ def _misspelt(ctx: Context, key: Key) -> tuple[str, Any] | None:
     return None
 
 
-def _says(clause: Mapping[str, Any], key: Key, trouble: str) -> str:
+def _says(clause: Mapping[str, Any], trouble: str) -> str:
     absent = clause.get("absent", {})
     if trouble == "null":
         return str(clause.get("null_says") or absent.get("says") or "a null is not accepted there")
@@ -136,7 +136,7 @@ def missing(ctx: Context) -> Iterator[Finding]:
             ctx,
             "KEY001",
             clause,
-            f"{name} is missing, and vLLM {ctx.release} needs it: {_says(key.clause, key, 'absent')}.",
+            f"{name} is missing, and vLLM {ctx.release} needs it: {_says(key.clause, 'absent')}.",
             file=config_file(ctx),
             pointer=key.pointer,
             expected=name,
@@ -191,7 +191,7 @@ def mistyped(ctx: Context) -> Iterator[Finding]:
                 ctx,
                 "KEY002",
                 {"effect": "refused", **{k: v for k, v in key.clause.items() if k in ("source", "effect")}},
-                f"{key_place(key)} is {as_json(key.raw)}, where vLLM {ctx.release} expects {expected}: {_says(key.clause, key, trouble_kind)}.",
+                f"{key_place(key)} is {as_json(key.raw)}, where vLLM {ctx.release} expects {expected}: {_says(key.clause, trouble_kind)}.",
                 file=config_file(ctx),
                 pointer=key.pointer,
                 expected=expected,
@@ -218,7 +218,7 @@ def misplaced(ctx: Context) -> Iterator[Finding]:
         stands = pointer.lstrip("/").replace("/", ".")
         if key.trouble:
             clause = {**key.clause, **key.clause.get("absent", {}), "source": key.clause.get("source")}
-            outcome = _says(key.clause, key, "absent")
+            outcome = _says(key.clause, "absent")
             yield finding(
                 ctx,
                 "KEY004",
@@ -262,7 +262,7 @@ def misspelt(ctx: Context) -> Iterator[Finding]:
         wanted, stands = key_place(key), pointer.lstrip("/").replace("/", ".")
         if key.trouble:
             clause = {**key.clause, **key.clause.get("absent", {}), "source": key.clause.get("source")}
-            outcome = _says(key.clause, key, "absent")
+            outcome = _says(key.clause, "absent")
         else:
             if value == key.value:
                 continue
@@ -296,6 +296,7 @@ class FlatView:
         self.binding = FlatScope(ctx)
 
     def __getattr__(self, name: str) -> Any:
+        """Return what the context itself has."""
         return getattr(self._ctx, name)
 
     def have(self, requirement: str) -> bool:

@@ -114,7 +114,7 @@ def idle_entries(ctx: Context) -> Iterator[Finding]:
         hurt = bool(damaged & set(idle.meant))
         groups.setdefault((_kind(fit.modules, idle), idle.why, hurt), []).append(idle)
     told = False
-    for (generic, why, hurt), items in groups.items():
+    for (generic, _, hurt), items in groups.items():
         first = items[0]
         listed = (
             repr(first.entry)

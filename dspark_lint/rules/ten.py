@@ -64,14 +64,16 @@ def layer_shift(ctx: Context) -> int | None:
     for shift in first:
         if shift == 0:
             continue
-        moved = {
-            re.sub(r"^layers\.(\d+)\.", lambda m: f"layers.{int(m.group(1)) - shift}.", s)
-            for s in strays
-            if s.startswith("layers.")
-        }
+        moved = {_moved(s, -shift) for s in strays if s.startswith("layers.")}
         if moved & wanted and not {n for n in wanted if n.startswith("layers.")} - moved:
             return shift
     return None
+
+
+def _moved(name: str, by: int) -> str:
+    """Return the name of the same tensor of another layer."""
+    layers, number, rest = name.split(".", 2)
+    return f"{layers}.{int(number) + by}.{rest}" if number.isdigit() else name
 
 
 class _Explained(NamedTuple):
@@ -414,9 +416,9 @@ def _renamed_tensors(ctx: Context, pairs: list[Rename]) -> Iterator[Finding]:
 
 def fused_on_disk(ctx: Context) -> Iterator[Finding]:
     """TEN007: projections that are fused on disk already."""
-    fused = {n for n in ctx.inventory.fused_found}
+    fused = set(ctx.inventory.fused_found)
     if fused:
-        first = sorted(fused)[0]
+        first = min(fused)
         yield finding(
             ctx,
             "TEN007",

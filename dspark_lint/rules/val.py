@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dspark_lint.rules.base import Context, Rule, finding, plural
@@ -70,7 +72,7 @@ def _range_fault(ctx: Context, mapping: _Mapping) -> Finding | None:
     vllm = f"vLLM {ctx.release}"
     where = f"the target's vocabulary of {facts.target_vocab if facts.target_vocab is not None else 'unknown size'}"
     outside = facts.below.total + facts.beyond.total
-    mapped = {i: i + int(v) for i, v in enumerate(_table(ctx, "d2t") or ()) if v == v and abs(v) != float("inf")}
+    mapped = {i: i + int(v) for i, v in enumerate(_table(ctx, "d2t") or ()) if _finite(v)}
     again = "export the mapping again"
     mask = facts.mask if facts.mask is not None and not facts.mask.other.total else None
     absolute = (
@@ -260,7 +262,7 @@ def _small(ctx: Context, *, scales: bool) -> Iterator[tuple[str, str, tuple[Any,
 
 
 def _finite(number: float) -> bool:
-    return number == number and number not in (float("inf"), float("-inf"))
+    return math.isfinite(number)
 
 
 def small_values(ctx: Context) -> Iterator[Finding]:

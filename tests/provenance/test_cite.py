@@ -87,8 +87,10 @@ def test_a_citation_stands_at_its_line(tree: SourceTree, text: str, line: int) -
         ),
         (
             "mini::MiniModel.__init__::self.width = config.hidden_sizes",
-            "models/mini_draft.py: no line of MiniModel.__init__ holds 'self.width = config.hidden_sizes'; "
-            "did you mean models/mini_draft.py::MiniModel.__init__::self.width = config.hidden_size?",
+            (
+                "models/mini_draft.py: no line of MiniModel.__init__ holds 'self.width = config.hidden_sizes'; "
+                "did you mean models/mini_draft.py::MiniModel.__init__::self.width = config.hidden_size?"
+            ),
         ),
     ],
 )

@@ -167,9 +167,8 @@ def test_the_next_release_from_scaffold_to_verified(
     )
 
 
-def test_a_scaffold_goes_where_it_is_told(
-    shipped: Path, sources: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+@pytest.mark.usefixtures("shipped")
+def test_a_scaffold_goes_where_it_is_told(sources: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """To a file, not over one that is there, or to standard output alone."""
     call(capsys, "record", "0.1.0", "--vllm-source", sources)
     target = tmp_path / "next.yaml"
@@ -203,9 +202,8 @@ def test_a_scaffold_goes_where_it_is_told(
         "record another version",
     ],
 )
-def test_usage_errors(
-    shipped: Path, sources: Path, capsys: pytest.CaptureFixture[str], args: list[str], message: str
-) -> None:
+@pytest.mark.usefixtures("shipped")
+def test_usage_errors(sources: Path, capsys: pytest.CaptureFixture[str], args: list[str], message: str) -> None:
     """What cannot be done is exit code 2 and one sentence."""
     code, out, err = call(capsys, *(a.format(sources=sources) for a in args))
     assert (code, out) == (2, "")
