@@ -6,15 +6,12 @@ Binding applies the contract's clauses to this file set and judges nothing. What
 
 from __future__ import annotations
 
-import fnmatch
-import re
-
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dspark_lint import runtime_config as rc
 from dspark_lint.contract.expr import UNKNOWN, evaluate, names_in
 from dspark_lint.errors import ContractError
+from dspark_lint.scope import function_of, namespace_of
 
 
 if TYPE_CHECKING:
@@ -52,11 +49,6 @@ class Route(NamedTuple):
     architecture: str | None
     """The first resolved architecture that the registry knows."""
     family: str | None
-
-
-@lru_cache(maxsize=256)
-def _glob(pattern: str) -> Callable[[str], Any]:
-    return re.compile(fnmatch.translate(pattern)).match
 
 
 def ordered(clauses: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
@@ -360,44 +352,10 @@ class Binding:
 
     def namespace(self, name: str) -> Any:
         """Return a name that every family has. Raises KeyError for one that nobody has."""
-        if name == "config":
-            return self.config
-        if name == "own":
-            return self.own
-        if name == "serve":
-            return self.serve
-        if name == "target":
-            return self._target_names()
-        if name == "method":
-            return self.method
-        if name == "dialect":
-            return self.dialect
-        if name == "model_type":
-            val = self.runtime.values.get("model_type")
-            return val.value if val else None
-        if name == "architectures":
-            return self.architectures()
-        if name == "tensor_heads":
-            return sorted({n.split(".", 1)[0] for n in self.tensors})
-        if name == "layer_types_allowed":
-            return self.classes.get("layer_types_allowed", [])
-        if name == "architecture":
-            return self.route.architecture
-        if name in self.runtime.values and not self.family:
-            return self.runtime.values[name].value
-        if name == "serving_target":
-            return (
-                self.target.config if self.target else self.config
-            )  # a draft inside its target is its own target file
-        if name == "directory":
-            return self.path.replace("\\", "/").rstrip("/").rpartition("/")[2]
-        if name == "written":
-            return list(self.written)
-        if name == "release":
-            return self.release
-        raise KeyError(name)
+        return namespace_of(self, name)
 
-    def _target_names(self) -> Mapping[str, Any]:
+    def target_names(self) -> Mapping[str, Any]:
+        """Return the target's values, or the draft's own word for them."""
         if "target" not in self._memo:
             from dspark_lint.target import names_of  # noqa: PLC0415 - target imports nothing back; kept off import time
 
@@ -410,32 +368,7 @@ class Binding:
 
     def call(self, name: str) -> Callable[..., Any] | None:
         """Return a function over the checkpoint's tensors and raw keys."""
-        if name == "raw":
-            return lambda key: self.keys[key].raw if key in self.keys else None
-        if name == "given":
-            return lambda key: key in self.keys and self.keys[key].origin in ("file", "derived")
-        if name == "present":
-            return lambda path: (val := self.lookup(path)) is not None and val.origin == "file"
-        if name == "any_tensor":
-            return lambda pattern: any(map(_glob(pattern), self.tensors))
-        if name == "count_tensors":
-            return lambda pattern: sum(1 for n in self.tensors if _glob(pattern)(n))
-        if name == "beside":
-            return lambda file: file in self.beside
-        if name == "unloadable":
-            return lambda file: (
-                UNKNOWN if (found := self._side(file)) is None else found.problems[0].detail if found.fatal else ""
-            )
-        if name == "stored":
-            return lambda file: UNKNOWN if (found := self._side(file)) is None or found.stored is None else found.stored
-        if name == "on_disk":
-            return lambda tensor: tensor in self.tensors
-        if name in {"has_tensor", "dim", "shape", "dtype"}:
-            return getattr(self.inventory, name) if self.inventory is not None else lambda *_a: UNKNOWN
-        return None
-
-    def _side(self, file: str) -> TorchFile | None:
-        return self.side_file(file) if self.side_file is not None and file in self.beside else None
+        return function_of(self, name)
 
     def pointer_of(self, at: str) -> tuple[str | None, str | None]:
         """Return (pointer, tensor) of the subject named by a clause's ``at``."""

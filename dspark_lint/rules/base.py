@@ -212,8 +212,8 @@ def _follows(ctx: Context, clause: Mapping[str, Any]) -> bool:
     """Whether a violated clause only repeats what TEN003 or TEN004 says: another name, a key that contradicts tensors."""
     if not ctx.have("weights"):
         return False
+    from dspark_lint.rules.explained import explained  # noqa: PLC0415 - as above
     from dspark_lint.rules.sizes import accused  # noqa: PLC0415 - only for a clause that is violated
-    from dspark_lint.rules.ten import explained  # noqa: PLC0415 - as above
 
     if clause["rule"] == "TEN006" and explained(ctx).missing & set(clause.get("explains", ())):
         return True

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from dspark_lint.contract.expr import UNKNOWN, evaluate
-from dspark_lint.rules.base import Context, Rule, config_file, finding, in_contract, key_place, plural, show
+from dspark_lint.contract.expr import evaluate
+from dspark_lint.rules.base import Context, Rule, config_file, finding, in_contract, plural, show
+from dspark_lint.rules.explained import explained, layer_shift, prefix_of
 from dspark_lint.rules.naming import dims, file_of, layer_names
 from dspark_lint.rules.renamed import Rename, renames, substitution
 from dspark_lint.rules.sizes import among, misshapen, told_by_checks
+from dspark_lint.rules.strays import dropped, unexpected
 
 
 if TYPE_CHECKING:
@@ -33,70 +34,6 @@ def _outcome(ctx: Context, exp: Expected) -> Mapping[str, Any]:
     while "otherwise" in outcome and evaluate(outcome["when"], ctx.binding) is not True:
         outcome = outcomes[outcome["otherwise"]]
     return outcome
-
-
-def prefix_of(ctx: Context) -> str | None:
-    """Return a prefix that, taken off, gives most strays a place; None when there is no such prefix."""
-    strays = [s.canonical for s in ctx.inventory.strays if s.clause.get("effect") or s.clause.get("then") == "dropped"]
-    wanted = set(ctx.inventory.expected)
-    heads = Counter(s.split(".", 1)[0] + "." for s in strays if "." in s)
-    for head, number in heads.most_common(3):
-        homes = sum(
-            1 for s in strays if s.startswith(head) and (s[len(head) :] in wanted or _fused_home(ctx, s[len(head) :]))
-        )
-        if homes >= 2 and homes >= number * 0.6:
-            return head
-    return None
-
-
-def _fused_home(ctx: Context, name: str) -> bool:
-    generic = re.sub(r"\d+", "{i}", name, count=1)
-    return generic in ctx.binding.family.get("fused", {})
-
-
-def layer_shift(ctx: Context) -> int | None:
-    """Return by how much the layer numbers on disk are shifted, when a shift explains every missing layer tensor."""
-    wanted = {exp.name for exp in ctx.inventory.missing}
-    strays = {s.canonical for s in ctx.inventory.strays}
-    first = sorted({int(m.group(1)) for s in strays if (m := re.match(r"layers\.(\d+)\.", s))})
-    if not first or not any(n.startswith("layers.") for n in wanted):
-        return None
-    for shift in first:
-        if shift == 0:
-            continue
-        moved = {_moved(s, -shift) for s in strays if s.startswith("layers.")}
-        if moved & wanted and not {n for n in wanted if n.startswith("layers.")} - moved:
-            return shift
-    return None
-
-
-def _moved(name: str, by: int) -> str:
-    """Return the name of the same tensor of another layer."""
-    layers, number, rest = name.split(".", 2)
-    return f"{layers}.{int(number) + by}.{rest}" if number.isdigit() else name
-
-
-class _Explained(NamedTuple):
-    """What one closer look at names already accounts for."""
-
-    missing: set[str]
-    strays: set[str]
-
-
-def explained(ctx: Context) -> _Explained:
-    """Return what TEN003 accounts for, so that TEN001 and TEN002 stay quiet about it."""
-    prefix = prefix_of(ctx)
-    if prefix:
-        strays = {s.disk for s in ctx.inventory.strays if s.canonical.startswith(prefix)}
-        return _Explained({e.name for e in ctx.inventory.missing}, strays)
-    shift = layer_shift(ctx)
-    if shift:
-        return _Explained(
-            {e.name for e in ctx.inventory.missing if e.name.startswith("layers.")},
-            {s.disk for s in ctx.inventory.strays if s.canonical.startswith("layers.")},
-        )
-    pairs = renames(ctx)
-    return _Explained({p.expected.name for p in pairs}, {p.stray.disk for p in pairs})
 
 
 def _absent(ctx: Context) -> list[Expected]:
@@ -215,104 +152,6 @@ def _many(ctx: Context, exps: list[Expected]) -> Finding:
         expected=f"{len(ctx.inventory.expected)} tensors",
         found=f"{len(ctx.inventory.tensors)} tensors",
         count=len(exps),
-    )
-
-
-def unexpected(ctx: Context) -> Iterator[Finding]:
-    """TEN002: a tensor that the release refuses because it has no place for it."""
-    yield from _stray_groups(ctx, "TEN002", refused=True)
-
-
-def dropped(ctx: Context) -> Iterator[Finding]:
-    """TEN005: a tensor that the release throws away without a word."""
-    yield from _stray_groups(ctx, "TEN005", refused=False)
-
-
-def _stray_groups(ctx: Context, rule: str, *, refused: bool) -> Iterator[Finding]:
-    known = explained(ctx)
-    told = told_by_checks(ctx) if ctx.inventory.strays else set()
-    excess = excess_layers(ctx)
-    groups: dict[str, list[Stray]] = {}
-    past: list[Stray] = []
-    for stray in ctx.inventory.strays:
-        effect = stray.clause.get("effect")
-        if (
-            stray.clause.get("then") == "ignored"
-            or stray.clause.get("rule", rule) != rule
-            or (effect == "refused") != refused
-        ):
-            continue
-        if stray.disk in known.strays or among(told, stray.canonical):
-            continue
-        if excess and re.match(r"layers\.\d+\.", stray.canonical):
-            past.append(stray)
-            continue
-        groups.setdefault(stray.key, []).append(stray)
-    if past:
-        yield _excess_finding(ctx, rule, excess, past)
-    for strays in groups.values():
-        yield _stray_finding(ctx, rule, strays)
-
-
-def _stray_finding(ctx: Context, rule: str, strays: list[Stray]) -> Finding:
-    clause = strays[0].clause
-    names = [s.disk for s in strays]
-    listed = ", ".join(show(n, 80) for n in names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-    refused = clause.get("effect") == "refused"
-    told = "has no place in" if refused else "is thrown away by"
-    if len(names) > 1:
-        told = "have no place in" if refused else "are thrown away by"
-    close = (
-        difflib.get_close_matches(strays[0].canonical, list(ctx.inventory.expected), n=1, cutoff=0.8)
-        if refused and len(names) == 1
-        else []
-    )
-    return finding(
-        ctx,
-        rule,
-        {"effect": "advice", **clause},
-        f"{listed} {told} the model that vLLM {ctx.release} builds: {clause.get('says', '')}.",
-        file=file_of(ctx, names[0]),
-        tensor=names[0],
-        expected=close[0] if close else "no such tensor",
-        found=f"{names[0]} {dims(ctx.inventory.tensors[names[0]][1]['shape'])}",
-        count=len(names),
-        fix=f"rename it to {close[0]}, if that is what it is"
-        if close
-        else clause.get("fix") or ("leave it out of the export" if refused else None),
-    )
-
-
-def excess_layers(ctx: Context) -> list[int]:
-    """Return the layers on disk at or past ``num_hidden_layers``, when the layers below are all there."""
-    count = ctx.binding.get("num_hidden_layers") if "num_hidden_layers" in ctx.binding.keys else UNKNOWN
-    if not isinstance(count, int) or any(e.name.startswith("layers.") for e in ctx.inventory.missing):
-        return []
-    numbers = sorted(
-        {int(m.group(1)) for s in ctx.inventory.strays if (m := re.match(r"layers\.(\d+)\.", s.canonical))}
-    )
-    return numbers if numbers and numbers == list(range(count, count + len(numbers))) else []
-
-
-def _excess_finding(ctx: Context, rule: str, layers: list[int], strays: list[Stray]) -> Finding:
-    key = ctx.binding.keys["num_hidden_layers"]
-    total = layers[-1] + 1
-    clause = strays[0].clause
-    outcome = "refuses the rest" if clause.get("effect") == "refused" else "throws the rest away"
-    return finding(
-        ctx,
-        rule,
-        {"effect": "advice", **clause},
-        f"the files hold layers 0 to {layers[-1]}, but {key_place(key)} is {show(key.value)}"
-        + (f" ({key.says})" if key.says else "")
-        + f"; vLLM {ctx.release} {outcome}: {clause.get('says', '')}.",
-        file=config_file(ctx),
-        pointer=key.pointer,
-        tensor=strays[0].disk,
-        expected=f"num_hidden_layers {total}",
-        found=show(key.value),
-        count=len(strays),
-        fix=f'"num_hidden_layers": {total}',
     )
 
 
