@@ -92,7 +92,7 @@ def lint_checkpoint(
         for e in checkpoint.files
         if e.kind == "file" and e.name.endswith(".safetensors")
     )
-    return CheckpointReport(checkpoint.path, str(checkpoint.root), first, dialect, count, tuple(results))
+    return CheckpointReport(checkpoint.path, checkpoint.root_dir, first, dialect, count, tuple(results))
 
 
 def own_contracts(files: Sequence[str]) -> dict[str, str]:

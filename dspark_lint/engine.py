@@ -42,7 +42,7 @@ def judge(
     binding: Binding | None = None
     if isinstance(config, dict):
         binding = Binding(
-            contract, config, path=str(checkpoint.root), serve=serve, target=target, tensors=selection.tensors
+            contract, config, path=checkpoint.root_dir, serve=serve, target=target, tensors=selection.tensors
         )
         binding.beside = frozenset(entry.name for entry in checkpoint.files)
         binding.side_file = checkpoint.pt_storage

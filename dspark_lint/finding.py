@@ -7,8 +7,6 @@ the reporters that show them.
 
 from __future__ import annotations
 
-import hashlib
-
 from typing import Literal, NamedTuple
 
 
@@ -51,10 +49,16 @@ class Finding(NamedTuple):
     """The concrete edit, where one is known."""
 
     @property
+    def subject(self) -> tuple[str, ...]:
+        """What makes it this fault and no other, whatever the release and the wording: rule, file and place."""
+        return (self.rule, self.file or "", self.pointer or "", self.tensor or "", self.module or "")
+
+    @property
     def fingerprint(self) -> str:
-        """Stable over releases, wording and line numbers: rule, file and subject only."""
-        subject = "\x1f".join((self.rule, self.file or "", self.pointer or "", self.tensor or "", self.module or ""))
-        return hashlib.sha256(subject.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+        """The subject in 32 hexadecimal digits: stable over releases, wording and line numbers."""
+        from hashlib import sha256  # noqa: PLC0415 - brings OpenSSL along; plain text shows no fingerprints
+
+        return sha256("\x1f".join(self.subject).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 class Result(NamedTuple):

@@ -121,19 +121,17 @@ def _directory_of(given: str) -> str:
     raise UsageError(f"{quote(given, 1000)} does not exist" if given else "the path of the checkpoint is empty")
 
 
-def find_checkpoints(path: str | os.PathLike[str]) -> tuple[Path, ...]:
-    """The checkpoints at or below `path`, sorted.
+def find_checkpoints(path: str | os.PathLike[str]) -> tuple[str, ...]:
+    """The directories of the checkpoints at or below `path`, absolute, sorted.
 
     A directory with a config.json or a safetensors file is one, and nothing below it is looked at; the
     directory of a file is taken as it is. Hidden directories are passed over.
     Empty if there is none. Raises UsageError when nothing stands at `path`.
     """
-    from pathlib import Path  # noqa: PLC0415 - see Checkpoint.root
-
     given = os.fspath(path)
     top = _directory_of(given)
     if not os.path.isdir(given):
-        return (Path(top),)
+        return (top,)
     found: list[str] = []
     # Links to directories are followed, to each directory once.
     seen: set[str] = set()
@@ -153,7 +151,7 @@ def find_checkpoints(path: str | os.PathLike[str]) -> tuple[Path, ...]:
             else:
                 below += inner
         level = below
-    return tuple(Path(directory) for directory in sorted(found))
+    return tuple(sorted(found))
 
 
 def _look(directory: str) -> tuple[bool, list[str]]:

@@ -143,7 +143,7 @@ def checkpoints(paths: Sequence[str]) -> list[str]:
             found[root] = (os.path.dirname(path) or ".") if root in found else path
             continue
         top = os.path.abspath(path)
-        below = [str(p) for p in find_checkpoints(path)]
+        below = list(find_checkpoints(path))
         if not below and not os.access(path, os.R_OK | os.X_OK):
             below = [top]  # that it cannot be looked into is a finding
         for root in below:

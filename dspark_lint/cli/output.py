@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import sys
 
 from typing import TYPE_CHECKING, NamedTuple
@@ -97,7 +96,7 @@ def _options(pair: Wanted, style: Style, inventories: Mapping[tuple[str, str], I
     explains = style.explain or pair.format not in ("text", "json", "jsonl", "concise")
     return RenderOptions(
         color=color,
-        width=shutil.get_terminal_size().columns if not in_file and _is_terminal() else None,
+        width=_width() if not in_file and _is_terminal() else None,
         verbose=style.verbose,
         quiet=style.quiet,
         explain=style.explain,
@@ -110,6 +109,12 @@ def _options(pair: Wanted, style: Style, inventories: Mapping[tuple[str, str], I
 
 def _colored(style: Style) -> bool:
     return sys.stdout is not None and want_color(style.color, sys.stdout, os.environ)
+
+
+def _width() -> int:
+    from shutil import get_terminal_size  # noqa: PLC0415 - imports every kind of archive; only for a terminal
+
+    return get_terminal_size().columns
 
 
 def _is_terminal() -> bool:

@@ -19,7 +19,7 @@ from dspark_lint.errors import ContractError
 
 
 #: Raised whenever what `load_raw` makes of the same files changes.
-_FORMAT = 4
+_FORMAT = 5
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,28 +112,32 @@ def chain_files(release: str, extra: Mapping[str, str] | None = None) -> list[st
 
 def load_raw(release: str, extra: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Return the resolved mapping of a release: its chain merged, cited lines under ``lines``."""
-    files = chain_files(release, extra)
-    texts = [_read(path) for path in files]
-    lines = os.path.join(contracts_dir(), "vllm", "sources", f"{release}.json")
-    if release not in (extra or {}) and os.path.isfile(lines):
-        files.append(lines)
-        texts.append(_read(lines))
-    key = _content_key(texts)
+    layers = tuple((path, _read(path)) for path in chain_files(release, extra))
+    recorded = os.path.join(contracts_dir(), "vllm", "sources", f"{release}.json")
+    lines = _read(recorded) if release not in (extra or {}) and os.path.isfile(recorded) else "{}"
+    key = _content_key([*(text for _, text in layers), lines])
     cached = _from_cache(key)
     if cached is not None:
         return cached
-    resolved: dict[str, Any] = {}
-    for path, text in zip(files, texts, strict=True):
-        if path.endswith(".json"):
-            resolved["lines"] = {k: f"{v['path']}:{v['line']}" for k, v in json.loads(text).items()}
-        else:
-            layer = _yaml(text, path)
-            layer.pop("extends", None)
-            resolved.pop("changes", None)
-            resolved = merge(resolved, layer)
-    resolved.setdefault("lines", {})
+    resolved = dict(_merged(layers))
+    resolved["lines"] = {k: f"{v['path']}:{v['line']}" for k, v in json.loads(lines).items()}
     _to_cache(key, resolved)
     return resolved
+
+
+@lru_cache(maxsize=32)
+def _merged(layers: tuple[tuple[str, str], ...]) -> Mapping[str, Any]:
+    """Merge files, given as paths with their text, the oldest ancestor first.
+
+    Kept, so that of several releases whose answers are not in the cache yet no file is parsed twice.
+    """
+    if not layers:
+        return {}
+    path, text = layers[-1]
+    layer = _yaml(text, path)
+    layer.pop("extends", None)
+    # what a release changed is not inherited
+    return merge({k: v for k, v in _merged(layers[:-1]).items() if k != "changes"}, layer)
 
 
 @cache
@@ -153,13 +157,21 @@ def load_classes(version: str) -> dict[str, Any]:
 
 
 def _content_key(texts: list[str]) -> str:
-    import hashlib  # noqa: PLC0415 - not needed by --version and --help
-
-    digest = hashlib.sha256(f"{_FORMAT}".encode())
+    digest = _blake2b()
+    digest.update(f"{_FORMAT}".encode())
     for text in texts:
         digest.update(text.encode())
         digest.update(b"\0")
-    return digest.hexdigest()[:32]
+    return str(digest.hexdigest())
+
+
+def _blake2b() -> Any:
+    """A hash of 16 bytes, taken from where hashlib takes it: hashlib itself brings OpenSSL along, four milliseconds."""
+    try:
+        from _blake2 import blake2b  # noqa: PLC0415 - not needed by --version and --help
+    except ImportError:  # another Python
+        from hashlib import blake2b  # noqa: PLC0415 - not needed by --version and --help
+    return blake2b(digest_size=16)
 
 
 def _cache_dirs() -> list[str]:

@@ -43,14 +43,14 @@ class Merged(NamedTuple):
 def merge(results: Iterable[Result]) -> list[Merged]:
     """Join equal faults over the releases that have them, most severe first, else in order of first appearance.
 
-    Equal is: the same subject (fingerprint), severity and effect; wording and cited line may differ. Several faults of
+    Equal is: the same subject, severity and effect; wording and cited line may differ. Several faults of
     one release with the same subject stay apart.
     """
-    groups: dict[tuple[str, str, str, str, int], list[tuple[Finding, str]]] = {}
+    groups: dict[tuple[str, tuple[str, ...], str, str, int], list[tuple[Finding, str]]] = {}
     for result in results:
-        seen: dict[tuple[str, str, str, str], int] = {}
+        seen: dict[tuple[str, tuple[str, ...], str, str], int] = {}
         for found in result.findings:
-            key = (result.runtime, found.fingerprint, found.severity, found.effect)
+            key = (result.runtime, found.subject, found.severity, found.effect)
             seen[key] = seen.get(key, -1) + 1
             groups.setdefault((*key, seen[key]), []).append((found, result.release))
     merged = [

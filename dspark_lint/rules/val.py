@@ -72,7 +72,7 @@ def _range_fault(ctx: Context, mapping: _Mapping) -> Finding | None:
     vllm = f"vLLM {ctx.release}"
     where = f"the target's vocabulary of {facts.target_vocab if facts.target_vocab is not None else 'unknown size'}"
     outside = facts.below.total + facts.beyond.total
-    mapped = {i: i + int(v) for i, v in enumerate(_table(ctx, "d2t") or ()) if _finite(v)}
+    mapped = {i: i + int(v) for i, v in enumerate(_table(ctx, "d2t") or ()) if math.isfinite(v)}
     again = "export the mapping again"
     mask = facts.mask if facts.mask is not None and not facts.mask.other.total else None
     absolute = (
@@ -261,16 +261,12 @@ def _small(ctx: Context, *, scales: bool) -> Iterator[tuple[str, str, tuple[Any,
             yield canonical, disk, values
 
 
-def _finite(number: float) -> bool:
-    return math.isfinite(number)
-
-
 def small_values(ctx: Context) -> Iterator[Finding]:
     """VAL003: NaN or infinity in a norm or bias; in anything with --deep."""
     if ctx.deep is not None:
         yield from broken_numbers(ctx)
         return
-    bad = [disk for _, disk, values in _small(ctx, scales=False) if not all(map(_finite, values))]
+    bad = [disk for _, disk, values in _small(ctx, scales=False) if not all(map(math.isfinite, values))]
     if bad:
         clause = ctx.contract["values"]["nonfinite"]
         yield finding(
@@ -295,8 +291,8 @@ def small_scales(ctx: Context) -> Iterator[Finding]:
     scales = [(disk, values[0]) for _, disk, values in _small(ctx, scales=True)]
     yield from scale_faults(
         ctx,
-        [Scale(d, 1, 1, 0, 0) for d, v in scales if not _finite(v)],
-        [Scale(d, 1, 0, 1, 0) for d, v in scales if _finite(v) and v < 0],
+        [Scale(d, 1, 1, 0, 0) for d, v in scales if not math.isfinite(v)],
+        [Scale(d, 1, 0, 1, 0) for d, v in scales if math.isfinite(v) and v < 0],
         [Scale(d, 1, 0, 0, 1) for d, v in scales if v == 0],
     )
 

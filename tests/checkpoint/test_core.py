@@ -110,7 +110,7 @@ def test_find(names: list[str], given: str, want: list[str], tmp_path: Path) -> 
     """A checkpoint is found as itself, else the ones below it, sorted."""
     plant(tmp_path, *names)
 
-    assert find_checkpoints(tmp_path / given) == tuple(tmp_path / name for name in want)
+    assert find_checkpoints(tmp_path / given) == tuple(str(tmp_path / name) for name in want)
 
 
 def test_find_through_links(tmp_path: Path) -> None:
@@ -120,7 +120,10 @@ def test_find_through_links(tmp_path: Path) -> None:
     (tmp_path / "top" / "circle").symlink_to(tmp_path / "top")
     (tmp_path / "top" / "gone").symlink_to("nowhere")
 
-    assert find_checkpoints(tmp_path / "top") == (tmp_path / "top/linked/one", tmp_path / "top/two")
+    assert find_checkpoints(tmp_path / "top") == (
+        str(tmp_path / "top/linked/one"),
+        str(tmp_path / "top/two"),
+    )
 
 
 def test_find_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
