@@ -316,6 +316,8 @@ class Binding:
             return Key(name, UNKNOWN if trouble else number, value, val.pointer, val.origin, trouble, clause, val.says)
         if rc.accepts(accepted, value):
             return Key(name, value, value, val.pointer, val.origin, "", clause, val.says)
+        if isinstance(value, bool) and rc.accepts(accepted, int(value)):  # to Python it is a number
+            return Key(name, int(value), value, val.pointer, val.origin, "", clause, val.says)
         return Key(
             name, UNKNOWN, value, val.pointer, val.origin, "null" if value is None else "mistyped", clause, val.says
         )

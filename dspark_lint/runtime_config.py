@@ -166,7 +166,8 @@ def flat(
     _post(values, own.get("post", {}), class_name)
     fold = own.get("fold", contract["dialects"]["flat"].get("fold", {}))
     theta = own.get("default_theta")
-    _fold(values, fold, {"own": config, "default_theta": theta if not isinstance(theta, dict) else None})
+    names_of_fold = {"own": config, "default_theta": theta if not isinstance(theta, dict) else None}
+    troubles += _fold(values, fold, names_of_fold)
     return RuntimeConfig(values, tuple(troubles), complete=True)
 
 
@@ -217,14 +218,31 @@ class _Lenient(dict[str, Any]):
         return None
 
 
-def _fold(values: dict[str, Val], folds: Mapping[str, Any], names: Mapping[str, Any]) -> None:
+def _chosen(values: Mapping[str, Val], clause: Mapping[str, Any]) -> str | None:
+    """Return the key that a fold starts from: the first that is not empty, or whichever the file sets last."""
+    if "last" in clause:
+        return next((k for k in reversed(values) if k in clause["last"]), None)
+    return next((k for k in clause["first"] if k in values and (values[k].value is UNKNOWN or values[k].value)), None)
+
+
+def _fold(
+    values: dict[str, Val], folds: Mapping[str, Any], names: Mapping[str, Any], prefix: str = ""
+) -> list[Trouble]:
     """Fold several keys into one dictionary (``rope_scaling``, ``rope_theta`` into ``rope_parameters``)."""
+    troubles: list[Trouble] = []
     for key, clause in folds.items():
-        held = [values[k] for k in clause["first"] if k in values]
-        chosen = next((val for val in held if val.value is UNKNOWN or val.value), None)
-        if chosen is not None and not isinstance(chosen.value, dict):
+        start = _chosen(values, clause)
+        chosen = values[start] if start else None
+        if chosen is not None and chosen.value is None:
+            chosen = None  # as if it were not there, and whatever stands before it
+        if start and chosen is not None and not isinstance(chosen.value, dict):
+            if chosen.value is not UNKNOWN and "mistyped" in clause:
+                troubles.append(
+                    Trouble("mistyped", start, chosen.pointer, chosen.value, ["object", "null"], clause["mistyped"])
+                )
+            values[key] = chosen._replace(value=UNKNOWN)
             continue
-        pointer = chosen.pointer if chosen else f"/{escape(key)}"
+        pointer = values[start].pointer if start else f"{prefix}/{escape(key)}"
         members = {k: Val(v, f"{pointer}/{escape(k)}", "file") for k, v in (chosen.value.items() if chosen else ())}
         folded = dict(chosen.value) if chosen else {}
         for member, fill in clause.get("fill", {}).items():
@@ -240,8 +258,9 @@ def _fold(values: dict[str, Val], folds: Mapping[str, Any], names: Mapping[str, 
                 "file" if in_file else "default",
                 fill.get("says", ""),
             )
-        origin: Origin = "file" if chosen or any(m.origin == "file" for m in members.values()) else "default"
+        origin: Origin = "file" if start or any(m.origin == "file" for m in members.values()) else "default"
         values[key] = Val(folded, pointer, origin, clause.get("says", ""), members)
+    return troubles
 
 
 def speculators(config: Mapping[str, Any], contract: Mapping[str, Any], mapping: Mapping[str, Any]) -> RuntimeConfig:
@@ -273,7 +292,7 @@ def speculators(config: Mapping[str, Any], contract: Mapping[str, Any], mapping:
             values[key] = Val(config[key], f"/{escape(key)}", "file")
     for key, clause in mapping.get("set", {}).items():
         values[key] = _set(config, clause, f"/{escape(key)}", troubles, values)
-    _fold(values, dialect.get("fold", {}), {"own": base, "default_theta": None})
+    troubles += _fold(values, dialect.get("fold", {}), {"own": base, "default_theta": None}, pointer)
     return RuntimeConfig(values, tuple(troubles), complete=whole)
 
 

@@ -50,6 +50,18 @@ def everywhere(places: tuple[str, ...], value: Any) -> tuple[Change, ...]:
     return tuple(at(place, value) for place in places)
 
 
+def layer_keys(**keys: Any) -> Change:
+    """Write the layer block's rope keys anew, in this order."""
+
+    def change(spec: Any) -> None:
+        block = spec.config[LAYER]
+        for old in ("rope_theta", "rope_scaling"):
+            block.pop(old, None)
+        block.update(keys)
+
+    return change
+
+
 def no_columns(spec: Any) -> None:
     """A Markov head of rank 0, tensors and flags with it."""
     for place in RANKS:
@@ -101,6 +113,12 @@ CASES = [
     Case("KEY002", "a window where layers slide", "dflash", (at("dflash_config.swa_window_size", "wide"), at("dflash_config.use_swa", True)), refused("KEY002", "/dflash_config/swa_window_size"), says=('swa_window_size is "wide"',)),
     Case("KEY002", "rope parameters that are none", "native", (at("rope_parameters", "yarn"),), refused("KEY002", "/rope_parameters"), says=('rope_parameters is "yarn"', "an object")),
     Case("KEY002", "a falsy width that counts as absent", "speculators", (at("target_hidden_size", {}),)),
+    Case("KEY002", "scaling that is none", "native", (at("rope_scaling", "yarn"),), refused("KEY002", "/rope_scaling"), says=('rope_scaling is "yarn"', "rope_parameters")),
+    Case("KEY002", "scaling that is none, speculators", "speculators", (at(f"{LAYER}.rope_scaling", 0),), refused("KEY002", f"/{LAYER}/rope_scaling"), says=("AttributeError",)),
+    Case("KEY002", "an empty scaling counts as absent", "native", (at("rope_scaling", ""),)),
+    Case("KEY002", "the rotation's layout by name", "native", (at("is_neox_style", "neox"),), refused("KEY002", "/is_neox_style"), says=("takes a bool",)),
+    Case("KEY002", "the rotation's layout by name, where it is overwritten", "dflash", (at("is_neox_style", "neox"),), vllm="0.28.0"),
+    Case("KEY002", "the rotation's layout by number", "native", (at("is_neox_style", 1),)),
     Case("KEY002", "what int() takes", "native", everywhere(MASKS, "255")),
     Case("KEY002", "a null that counts as absent", "native", (at("rope_scaling", None), at("target_hidden_size", None))),
     # KEY003: values
@@ -143,7 +161,7 @@ CASES = [
     Case("KEY006", "sample_from_anchor, flat", "native", (without("sample_from_anchor"), PLAIN), silent("KEY006", "/sample_from_anchor"), says=("sample_from_anchor is missing", "true"), fix='"sample_from_anchor": true'),
     Case("KEY006", "sample_from_anchor, speculators", "speculators", (without("sample_from_anchor"),), silent("KEY006", "/sample_from_anchor"), says=("sample_from_anchor is missing", "false"), fix='"sample_from_anchor": true'),
     Case("KEY006", "rope_theta, flat", "native", (without("rope_theta"), alone), silent("KEY006", "/rope_parameters"), says=("rope_theta", "10000"), fix='"rope_theta"'),
-    Case("KEY006", "rope_theta, speculators", "speculators", (without(f"{LAYER}.rope_theta", f"{LAYER}.rope_scaling"), alone), silent("KEY006", "/rope_parameters"), says=("rope_theta", "1000000"), fix='"rope_theta"'),
+    Case("KEY006", "rope_theta, speculators", "speculators", (without(f"{LAYER}.rope_theta", f"{LAYER}.rope_scaling"), alone), silent("KEY006", f"/{LAYER}/rope_parameters"), says=("rope_theta", "1000000"), fix='"rope_theta"'),
     Case("KEY006", "mask token is the pad token", "native", (at("pad_token_id", ROWS - 1),), silent("KEY006", "/dflash_config/mask_token_id"), says=("255", "pad token")),
     Case("KEY006", "mask token ends the text", "native", (at("eos_token_id", [2, ROWS - 1]),), silent("KEY006", "/dflash_config/mask_token_id"), says=("255", "end-of-text")),
     Case("KEY006", "no Markov columns", "native", (no_columns,), silent("KEY006", "/markov_rank"), says=("markov_rank is 0",)),
@@ -155,6 +173,8 @@ CASES = [
     Case("KEY007", "nested null", "dflash", (at("dflash_config.sample_from_anchor", None),), silent("KEY007", "/dflash_config/sample_from_anchor"), says=("inside dflash_config is null", "counts as false")),
     Case("KEY007", "a boolean", "native", (at("sample_from_anchor", True),)),
     # KEY008: not read by this release
+    Case("KEY008", "rope parameters that a null after them replaces", "speculators", (layer_keys(rope_parameters={"rope_type": "default", "rope_theta": 1e6}, rope_scaling=None),), (Told("KEY008", "error", "silent", f"/{LAYER}/rope_parameters"),), says=("theta of 10000",)),
+    Case("KEY008", "rope parameters after a null", "speculators", (layer_keys(rope_scaling=None, rope_parameters={"rope_type": "default", "rope_theta": 1e6}),)),
     Case("KEY008", "is_causal in 0.27", "dflash", (at("is_causal", True),), silent("KEY008", "/is_causal"), vllm="0.27.0", says=("is_causal is true", "dflash_config.causal")),
     Case("KEY008", "is_causal from 0.28", "dflash", (at("is_causal", True),), vllm="0.28.0"),
     Case("KEY008", "is_neox_style in 0.27", "dflash", (at("is_neox_style", False),), silent("KEY008", "/is_neox_style"), vllm="0.27.0", says=("is_neox_style is false",)),
