@@ -7,12 +7,13 @@ made from the content of every file it came from: a changed file never meets an 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 
 from collections.abc import Mapping
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from dspark_lint.contract.paths import contracts_dir
 from dspark_lint.errors import ContractError
@@ -20,6 +21,9 @@ from dspark_lint.errors import ContractError
 
 #: Raised whenever what `load_raw` makes of the same files changes.
 _FORMAT = 5
+
+_Layers: TypeAlias = tuple[tuple[str, str], ...]
+"""Files of a chain as paths with their text, the oldest ancestor first."""
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,22 +116,31 @@ def chain_files(release: str, extra: Mapping[str, str] | None = None) -> list[st
 
 def load_raw(release: str, extra: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Return the resolved mapping of a release: its chain merged, cited lines under ``lines``."""
-    layers = tuple((path, _read(path)) for path in chain_files(release, extra))
-    recorded = os.path.join(contracts_dir(), "vllm", "sources", f"{release}.json")
-    lines = _read(recorded) if release not in (extra or {}) and os.path.isfile(recorded) else "{}"
-    key = _content_key([*(text for _, text in layers), lines])
+    layers, lines, key = _contents(release, extra)
     cached = _from_cache(key)
     if cached is not None:
         return cached
-    resolved = dict(_merged(layers))
-    resolved["lines"] = {k: f"{v['path']}:{v['line']}" for k, v in json.loads(lines).items()}
+    resolved = _resolve(layers, lines)
     _to_cache(key, resolved)
     return resolved
 
 
+def _contents(release: str, extra: Mapping[str, str] | None) -> tuple[_Layers, str, str]:
+    """Return a chain's files, the recorded lines, and the name under which what they make is kept."""
+    layers = tuple((path, _read(path)) for path in chain_files(release, extra))
+    recorded = os.path.join(contracts_dir(), "vllm", "sources", f"{release}.json")
+    lines = _read(recorded) if release not in (extra or {}) and os.path.isfile(recorded) else "{}"
+    return layers, lines, _content_key([*(text for _, text in layers), lines])
+
+
+def _resolve(layers: _Layers, lines: str) -> dict[str, Any]:
+    cited = {text: f"{entry['path']}:{entry['line']}" for text, entry in json.loads(lines).items()}
+    return {**_merged(layers), "lines": cited}
+
+
 @lru_cache(maxsize=32)
-def _merged(layers: tuple[tuple[str, str], ...]) -> Mapping[str, Any]:
-    """Merge files, given as paths with their text, the oldest ancestor first.
+def _merged(layers: _Layers) -> Mapping[str, Any]:
+    """Merge the files of a chain.
 
     Kept, so that of several releases whose answers are not in the cache yet no file is parsed twice.
     """
@@ -197,16 +210,35 @@ def _from_cache(key: str) -> dict[str, Any] | None:
 
 def _to_cache(key: str, resolved: Mapping[str, Any]) -> None:
     """Keep the answer for the next run; a folder that cannot be written is no trouble."""
-    folders = _cache_dirs()[1:]
-    for folder in folders:
-        temporary = os.path.join(folder, f"{key}.{os.getpid()}.tmp")
-        try:
-            os.makedirs(folder, mode=0o700, exist_ok=True)
-            with open(temporary, "w", encoding="utf-8") as handle:
-                json.dump(resolved, handle, separators=(",", ":"))
-            os.replace(temporary, os.path.join(folder, f"{key}.json"))
-        except OSError:
-            continue
+    for folder in _cache_dirs()[1:]:
+        with contextlib.suppress(OSError):
+            _write(folder, key, resolved)
+
+
+def _write(folder: str, key: str, resolved: Mapping[str, Any]) -> None:
+    temporary = os.path.join(folder, f"{key}.{os.getpid()}.tmp")
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    with open(temporary, "w", encoding="utf-8") as handle:
+        json.dump(resolved, handle, separators=(",", ":"))
+    os.replace(temporary, os.path.join(folder, f"{key}.json"))
+
+
+def write_resolved(folder: str) -> None:
+    """Write what `load_raw` and `load_classes` make of every shipped file into a folder, for a wheel to carry.
+
+    Found there (`contracts/compiled`) as in a user's cache: by the content of the files, so that one that was edited
+    after the installation is read and not what it used to be. Raises OSError where it cannot be written.
+    """
+    versions = set()
+    for release in shipped_releases():
+        layers, lines, key = _contents(release, None)
+        resolved = _resolve(layers, lines)
+        versions.add(resolved["transformers"])
+        _write(folder, key, resolved)
+    for version in sorted(versions):
+        path = os.path.join(contracts_dir(), "transformers", f"{version}.yaml")
+        text = _read(path)
+        _write(folder, _content_key([text]), _yaml(text, path))
 
 
 def family_mapping(contract: Mapping[str, Any], name: str) -> dict[str, Any]:

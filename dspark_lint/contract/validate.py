@@ -67,20 +67,22 @@ def validate(path: str, extra: Mapping[str, str] | None = None) -> list[Problem]
     except (OSError, UnicodeDecodeError) as e:
         return [Problem(path, 0, "", str(e))]
     if not isinstance(value, dict):
-        return [
-            *problems,
-            Problem(path, 1, "", "a contract is a mapping with `contract`, `runtime` and `release` at the top"),
+        return problems or [
+            Problem(path, 1, "", "a contract is a mapping with `contract`, `runtime` and `release` at the top")
         ]
-    problems += _schema(path, value, lines)
-    if any(not p.path for p in problems):
-        return problems
+    if broken := list(_schema(path, value, lines)):  # references can be followed only where everything has its type
+        return sorted({*problems, *broken}, key=_order)
     try:
         raw = load_raw(release_of(path), {**(extra or {}), release_of(path): path})
     except ContractError as e:
         return [*problems, Problem(path, lines.get(("extends",), 1), "extends", str(e))]
     for place, message in references(raw):
         problems.append(Problem(path, _line(lines, place), ".".join(place), message))
-    return sorted(dict.fromkeys(problems), key=lambda p: (p.line or 1 << 30, p.path, p.message))
+    return sorted(dict.fromkeys(problems), key=_order)
+
+
+def _order(problem: Problem) -> tuple[int, str, str]:
+    return problem.line or 1 << 30, problem.path, problem.message
 
 
 # -- the file alone ----------------------------------------------------------------------------------------------------
