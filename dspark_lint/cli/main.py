@@ -71,7 +71,7 @@ class DefaultGroup(click.Group):
 @click.version_option(__version__, "--version", prog_name="dspark-lint", message="%(prog)s %(version)s")
 @click.pass_context
 def cli(ctx: click.Context) -> None:
-    r"""Hold exported draft checkpoints against what each vLLM release really loads.
+    """Hold exported draft checkpoints against what each vLLM release really loads.
 
     \b
     dspark-lint ckpt/ --vllm 0.32
@@ -79,7 +79,7 @@ def cli(ctx: click.Context) -> None:
     dspark-lint explain TEN001
 
     `dspark-lint check --help` lists the options of the check.
-    """
+    """  # noqa: D301 - the mark is a backspace, by which click keeps lines as they are
     if ctx.invoked_subcommand is None:
         raise click.UsageError("nothing to check: give a checkpoint (dspark-lint CKPT --vllm 0.32), or --help")
 

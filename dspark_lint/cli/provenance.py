@@ -166,14 +166,14 @@ def new(
     diff_lines: int,
     force: bool,
 ) -> int:
-    r"""Write the contract of the next release: what is unchanged is inherited, the rest is listed for review.
+    """Write the contract of the next release: what is unchanged is inherited, the rest is listed for review.
 
     \b
     dspark-lint contracts new 0.34.0 --vllm-source vllm-0.34.0.whl --previous-source vllm-0.33.0.whl
     ... decide every review item, then
     dspark-lint contracts record 0.34.0 --vllm-source vllm-0.34.0.whl
     dspark-lint contracts verify 0.34.0 --vllm-source vllm-0.34.0.whl
-    """
+    """  # noqa: D301 - the mark is a backspace, by which click keeps lines as they are
     from dspark_lint.provenance.scaffold import scaffold  # noqa: PLC0415 - maintainers' commands only
 
     try:
