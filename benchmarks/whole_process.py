@@ -1,15 +1,18 @@
 """Times whole processes: the check against the floor, and all releases against one.
 
-    python benchmarks/whole_process.py [--rounds 21] [--only draft] [--assert-targets]
+    python benchmarks/whole_process.py [--python VENV/bin/python] [--rounds 21] [--only draft] [--assert-targets]
 
 The floor is bare Python that reads the same headers and JSON files and parses them, the collector off. Both run turn
 and turn about; what counts is the median of the ratios pair by pair, so that a busy machine slows both sides alike.
+`--python` measures what is installed beside another interpreter, from a wheel; without it this checkout is measured.
 """
 
+# ruff: noqa: INP001, S603, T201 - a script, not part of a package; it runs itself and prints
 from __future__ import annotations
 
 import argparse
 import importlib.util
+import json
 import os
 import statistics
 import subprocess
@@ -21,16 +24,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-
-from dspark_lint.manifest import load_manifest, materialise
-
-
 if TYPE_CHECKING:
     from types import ModuleType
 
 
+ROOT = Path(__file__).resolve().parents[1]
 #: What a process cannot do without: the interpreter, json, the bytes.
 FLOOR = """
 import gc, json, os, sys
@@ -45,36 +43,91 @@ for entry in sorted(os.scandir(sys.argv[1]), key=lambda e: e.name):
             kept.append(json.loads(file.read()))
 os._exit(0)
 """
-MANIFEST = "deepseek-ai--dspark_qwen3_8b_block7"
+#: A draft of 64 tensors that is served as it was trained, and one inside its target, among 72,317 tensors.
+DRAFT, EMBEDDED = "deepseek-ai--dspark_qwen3_8b_block7", "deepseek-ai--deepseek-v4-flash-0731"
 
 
 class Contest(NamedTuple):
-    """Two commands, the slower one's name, and how much slower it may be."""
+    """Two commands, and what the second may cost."""
 
-    name: str
+    title: str
     fast: list[str]
     slow: list[str]
-    most: float
+    ratio: float
+    megabytes: float = 150
+
+
+class Cost(NamedTuple):
+    """Of one process."""
+
+    milliseconds: float
+    megabytes: float
+    """The most memory that it held."""
 
 
 class Outcome(NamedTuple):
-    """Medians over all rounds."""
+    """Of one contest."""
 
     fast: float
-    """Milliseconds."""
+    """Milliseconds, the median."""
     slow: float
     ratio: float
-    """Median of the ratios of the pairs."""
+    """The median of the ratios of the pairs."""
+    megabytes: float
+    """The most of any round of the second command."""
 
 
-def tool() -> list[str]:
-    """The command as installed beside this interpreter, else the module of this checkout."""
-    installed = Path(sys.executable).with_name("dspark-lint")
-    return [str(installed)] if installed.exists() else [sys.executable, "-m", "dspark_lint"]
+class Tool(NamedTuple):
+    """The command that is measured, and its interpreter, which runs the floor too."""
+
+    python: str
+    command: list[str]
+    environment: dict[str, str]
+
+    def check(self, checkpoint: Path, releases: str) -> list[str]:
+        """Return the command that holds a checkpoint against releases."""
+        return [*self.command, str(checkpoint), "--vllm", releases]
+
+    def floor(self, checkpoint: Path) -> list[str]:
+        """Return the command that reads a checkpoint and nothing else."""
+        return [self.python, "-c", FLOOR, str(checkpoint)]
+
+    def once(self, command: list[str]) -> Cost:
+        """Run a command; the exit code is the checkpoint's business."""
+        start = time.perf_counter()
+        with subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.environment
+        ) as process:
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        unit = 1 if sys.platform == "darwin" else 1024
+        return Cost((time.perf_counter() - start) * 1e3, usage.ru_maxrss * unit / 1e6)
+
+    def verify(self, checkpoint: Path, releases: str, tensors: int, results: int) -> None:
+        """Raise RuntimeError unless a check reads so many tensors and gives so many results: a crash is quick too."""
+        done = subprocess.run(
+            [*self.check(checkpoint, releases), "--format", "json"],
+            capture_output=True,
+            env=self.environment,
+            check=False,
+        )
+        found = json.loads(done.stdout)["checkpoints"][0] if done.stdout else {}
+        if (found.get("tensors"), len(found.get("results", ()))) != (tensors, results):
+            raise RuntimeError(f"{checkpoint.name} was not judged: {done.stderr.decode(errors='replace')[-500:]}")
+
+
+def tool(python: str | None, cache: Path) -> Tool:
+    """Return the tool installed beside an interpreter, else the module of this checkout."""
+    # an installed tool has its bytecode; so has this one from the first round on
+    kept = {k: v for k, v in os.environ.items() if k not in ("PYTHONDONTWRITEBYTECODE", "PYTHONPATH")}
+    kept["XDG_CACHE_HOME"] = str(cache)
+    if python is not None:
+        return Tool(python, [str(Path(python).with_name("dspark-lint"))], kept)
+    return Tool(sys.executable, [sys.executable, "-m", "dspark_lint"], {**kept, "PYTHONPATH": str(ROOT)})
 
 
 def synthetic() -> ModuleType:
-    """The script beside this one."""
+    """Import the script beside this one."""
     spec = importlib.util.spec_from_file_location("synthetic", Path(__file__).with_name("synthetic.py"))
     assert spec is not None
     assert spec.loader is not None
@@ -83,57 +136,77 @@ def synthetic() -> ModuleType:
     return module
 
 
-def contests(place: Path) -> dict[str, Contest]:
-    """Write the checkpoints below `place`; the contests by name."""
-    draft = materialise(load_manifest(ROOT / "fixtures" / "manifests" / f"{MANIFEST}.json"), place / "draft").draft
-    large = synthetic().write_checkpoint(place / "large")
-    floor = [sys.executable, "-c", FLOOR]
-    one = [*tool(), "--vllm", "0.32"]
-    return {
-        "draft": Contest("64 tensors: floor, check", [*floor, str(draft)], [*one, str(draft)], 5.0),
-        "large": Contest("72,000 tensors in 46 shards: floor, check", [*floor, str(large)], [*one, str(large)], 1.75),
-        "all": Contest("64 tensors: one release, all", [*one, str(draft)], [*tool(), "--vllm", "all", str(draft)], 2.5),
-    }
+def materialised(name: str, place: Path) -> Path:
+    """Write a published checkpoint with sparse data.
+
+    In a process of its own: what it holds would count as the peak of every process that this one starts.
+    """
+    manifest = ROOT / "fixtures" / "manifests" / f"{name}.json"
+    command = [sys.executable, "-m", "dspark_lint.manifest", "materialise", str(manifest), str(place)]
+    subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    return place
 
 
-def once(command: list[str]) -> float:
-    """Milliseconds of one process; the exit code is the checkpoint's business."""
-    # an installed tool has its bytecode; so has this one from the first round on
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    if "-m" in command:
-        environment["PYTHONPATH"] = str(ROOT)
-    start = time.perf_counter()
-    subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, env=environment)
-    return (time.perf_counter() - start) * 1e3
+def contests(measured: Tool, place: Path, only: str | None = None) -> dict[str, Contest]:
+    """Write the checkpoints below `place`, and return the contests by name."""
+    made: dict[str, Contest] = {}
+    if only in (None, "draft", "all"):
+        draft = materialised(DRAFT, place / "draft")
+        one, every = measured.check(draft, "0.32"), measured.check(draft, "all")
+        measured.verify(draft, "0.32", 64, 1)
+        measured.verify(draft, "all", 64, len(list((ROOT / "contracts" / "vllm").glob("*.yaml"))))
+        made["draft"] = Contest("64 tensors: floor, check", measured.floor(draft), one, 5)
+        made["all"] = Contest("64 tensors: one release, all", one, every, 2.5)
+    if only in (None, "large"):
+        large = synthetic().write_checkpoint(place / "large")
+        measured.verify(large, "0.32", 72_000, 1)
+        made["large"] = Contest(
+            "72,000 tensors in 46 shards: floor, check", measured.floor(large), measured.check(large, "0.32"), 3
+        )
+    if only in (None, "embedded"):
+        target = materialised(EMBEDDED, place / "embedded")
+        measured.verify(target, "0.33", 72_317, 1)
+        made["embedded"] = Contest(
+            "4,705 draft tensors among 72,317: floor, check",
+            measured.floor(target),
+            measured.check(target, "0.33"),
+            3,
+        )
+    return {name: contest for name, contest in made.items() if only in (None, name)}
 
 
-def run(contest: Contest, rounds: int) -> Outcome:
+def run(measured: Tool, contest: Contest, rounds: int) -> Outcome:
     """Hold one contest; the first pair warms the caches and does not count."""
-    once(contest.fast)
-    once(contest.slow)
-    pairs = [(once(contest.fast), once(contest.slow)) for _ in range(rounds)]
+    measured.once(contest.fast)
+    measured.once(contest.slow)
+    pairs = [(measured.once(contest.fast), measured.once(contest.slow)) for _ in range(rounds)]
     return Outcome(
-        statistics.median(fast for fast, _ in pairs),
-        statistics.median(slow for _, slow in pairs),
-        statistics.median(slow / fast for fast, slow in pairs),
+        statistics.median(fast.milliseconds for fast, _ in pairs),
+        statistics.median(slow.milliseconds for _, slow in pairs),
+        statistics.median(slow.milliseconds / fast.milliseconds for fast, slow in pairs),
+        max(slow.megabytes for _, slow in pairs),
     )
 
 
 def main() -> int:
     """Run the contests and tell their outcomes; 1 when a target is asked for and missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--python", help="the interpreter of the environment that the tool is installed in")
     parser.add_argument("--rounds", type=int, default=21)
-    parser.add_argument("--only", choices=["draft", "large", "all"])
+    parser.add_argument("--only", choices=["draft", "all", "large", "embedded"])
     parser.add_argument("--assert-targets", action="store_true")
     wanted = parser.parse_args()
     missed = 0
     with tempfile.TemporaryDirectory(prefix="bench-") as place:
-        for name, contest in contests(Path(place)).items():
-            if wanted.only in (None, name):
-                fast, slow, ratio = run(contest, wanted.rounds if name != "large" else max(3, wanted.rounds // 3))
-                good = ratio <= contest.most
-                missed += not good
-                print(f"{contest.name:45} {fast:8.1f} ms {slow:8.1f} ms  x {ratio:.2f} (at most {contest.most:g})")
+        measured = tool(wanted.python, Path(place, "cache"))
+        for contest in contests(measured, Path(place), wanted.only).values():
+            found = run(measured, contest, wanted.rounds)
+            missed += found.ratio > contest.ratio or found.megabytes > contest.megabytes
+            print(
+                f"{contest.title:47} {found.fast:7.1f} ms {found.slow:7.1f} ms  x {found.ratio:.2f}"
+                f" (at most {contest.ratio:g})  {found.megabytes:4.0f} MB (at most {contest.megabytes:g})",
+                flush=True,
+            )
     return 1 if missed and wanted.assert_targets else 0
 
 

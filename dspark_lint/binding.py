@@ -6,6 +6,7 @@ Binding applies the contract's clauses to this file set and judges nothing. What
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dspark_lint import runtime_config as rc
@@ -101,6 +102,11 @@ class Binding:
             self.family = contract.family(self.route.family)
             self.keys = {name: self._key(name, clause) for name, clause in self.family.get("keys", {}).items()}
             self._void()
+
+    @cached_property
+    def all_names(self) -> str:
+        """The names of all tensors in one text: what is not in it is in none of them."""
+        return "\n".join(self.tensors)
 
     # -- dialect, method, architecture ---------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from dspark_lint.contract.expr import UNKNOWN
 
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from dspark_lint.binding import Binding
     from dspark_lint.checkpoint.torchfile import TorchFile
@@ -21,6 +21,19 @@ if TYPE_CHECKING:
 @lru_cache(maxsize=256)
 def _glob(pattern: str) -> Callable[[str], Any]:
     return re.compile(fnmatch.translate(pattern)).match
+
+
+def _matching(pattern: str, binding: Binding) -> Iterator[str]:
+    """Yield the tensors whose names a glob matches.
+
+    Most patterns match none, and a target has tens of thousands of names: what stands between the stars is looked for
+    in all of them at once, and each by itself is asked only where that was found.
+    """
+    if not any(char in pattern for char in "*?["):
+        return iter([pattern] if pattern in binding.tensors else [])
+    if "?" not in pattern and "[" not in pattern and not all(map(binding.all_names.__contains__, pattern.split("*"))):
+        return iter(())
+    return filter(_glob(pattern), binding.tensors)
 
 
 def namespace_of(binding: Binding, name: str) -> Any:
@@ -71,9 +84,9 @@ def function_of(binding: Binding, name: str) -> Callable[..., Any] | None:
     if name == "present":
         return lambda path: (val := binding.lookup(path)) is not None and val.origin == "file"
     if name == "any_tensor":
-        return lambda pattern: any(map(_glob(pattern), binding.tensors))
+        return lambda pattern: any(True for _ in _matching(pattern, binding))
     if name == "count_tensors":
-        return lambda pattern: sum(1 for n in binding.tensors if _glob(pattern)(n))
+        return lambda pattern: sum(1 for _ in _matching(pattern, binding))
     if name == "beside":
         return lambda file: file in binding.beside
     if name == "unloadable":
