@@ -21,6 +21,8 @@ def embedded(ctx: Context) -> Iterator[Finding]:
     statement = ctx.statement
     if statement is None or ctx.have("family"):
         return
+    if ctx.binding.method not in ctx.contract["methods"]["known"]:
+        return  # such a draft is never built there, which ARC008 says
     from dspark_lint.quant.embedded import disagreements  # noqa: PLC0415 - only for a quantized target
 
     groups: dict[tuple[str, str], list[Disagreement]] = {}
