@@ -31,13 +31,15 @@ def lint(
     select: frozenset[str] | None = None,
     deep: bool = False,
     progress: Bar | None = None,
+    allow_lfs_pointers: bool = False,
 ) -> Report:
     """Hold one checkpoint against one or several vLLM releases.
 
     `vllm` is a release, a range or a list of them (``"0.32"``, ``"0.27..0.33"``, ``"all"``). `target` is the target
     model's directory or config.json. `speculative_config` is vLLM's own flag as a mapping; without it the method is
     inferred and the result's notes say so. With `deep` all tensor data is read, once for all releases; `progress` is
-    then given the number of bytes and returns a context manager that is called with numbers of bytes done. A broken
+    then given the number of bytes and returns a context manager that is called with numbers of bytes done. With
+    `allow_lfs_pointers`, Git LFS pointers in the place of weights are no error, and what needs no weights is checked. A broken
     checkpoint is findings, not an exception; UsageError is raised for a path that does not exist, a target that cannot
     be read, or a release without a contract.
     """
@@ -47,7 +49,14 @@ def lint(
     releases = resolve(vllm)
     partner = read_target(os.fspath(target)) if target is not None else None
     report = lint_checkpoint(
-        checkpoint, releases, target=partner, serve=speculative_config, select=select, deep=deep, progress=progress
+        checkpoint,
+        releases,
+        target=partner,
+        serve=speculative_config,
+        select=select,
+        deep=deep,
+        progress=progress,
+        allow_lfs_pointers=allow_lfs_pointers,
     )
     return Report((report,), __version__)
 
@@ -61,6 +70,7 @@ def lint_checkpoint(
     select: frozenset[str] | None = None,
     deep: bool = False,
     progress: Bar | None = None,
+    allow_lfs_pointers: bool = False,
     extra: Mapping[str, str] | None = None,
     bound: Callable[[str, Binding], None] | None = None,
 ) -> CheckpointReport:
@@ -77,7 +87,13 @@ def lint_checkpoint(
     dialect: str | None = None
     for release in releases:
         result, binding = judge(
-            checkpoint, load_contract(release, extra), target=target, serve=serve, selected=select, deep=values
+            checkpoint,
+            load_contract(release, extra),
+            target=target,
+            serve=serve,
+            selected=select,
+            deep=values,
+            allow_lfs_pointers=allow_lfs_pointers,
         )
         results.append(result)
         if binding is not None:

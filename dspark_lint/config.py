@@ -4,13 +4,14 @@ Imported only where such a file was found. Paths in it are relative to its direc
 that names the file, the key and what was expected.
 """
 
-# Plain os.path: pathlib costs a plain check more than everything here.
 from __future__ import annotations
 
 import os
 import re
 import sys
 
+from difflib import get_close_matches
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from dspark_lint.errors import UsageError
@@ -113,11 +114,13 @@ def read_config(file: str, *, table: bool) -> Config:
 
 
 def _toml(raw: bytes) -> dict[str, Any]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-    return tomllib.loads(raw.decode("utf-8"))
+    name = "tomllib" if sys.version_info >= (3, 11) else "tomli"
+    try:
+        reader = import_module(name)
+    except ImportError as e:
+        raise UsageError("to read TOML under Python 3.10: pip install 'dspark-lint[toml]'") from e
+    document: dict[str, Any] = reader.loads(raw.decode("utf-8"))
+    return document
 
 
 def _config(file: str, document: Mapping[str, Any]) -> Config:
@@ -151,8 +154,6 @@ def _shown(value: object) -> str:
 
 
 def _meant(key: str, known: Iterable[str], others: Mapping[str, str]) -> str:
-    from difflib import get_close_matches
-
     near = others.get(key) or next(iter(get_close_matches(key.replace("_", "-"), list(known), 1)), None)
     return f"; did you mean {near!r}?" if near else f"; known are {', '.join(known)}"
 
@@ -188,7 +189,7 @@ def _one_of(*allowed: str) -> Callable[[_Place, object], str]:
     def read(at: _Place, value: object) -> str:
         if value not in allowed:
             raise at.wrong(f"one of {', '.join(allowed)}", value)
-        return cast("str", value)
+        return value
 
     return read
 

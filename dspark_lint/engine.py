@@ -29,6 +29,7 @@ def judge(
     serve: Mapping[str, Any] | None = None,
     selected: frozenset[str] | None = None,
     deep: Store | None = None,
+    allow_lfs_pointers: bool = False,
 ) -> tuple[Result, Binding | None]:
     """Run the rules over a checkpoint under one resolved contract.
 
@@ -36,6 +37,7 @@ def judge(
     binding, which reporters of inventories may look at; None when config.json could not be bound.
     """
     ctx = Context(checkpoint, contract, deep=deep)
+    ctx.pointers_allowed = allow_lfs_pointers
     selection = select(checkpoint, contract)
     ctx._selection = selection  # noqa: SLF001 - the context is filled here and nowhere else
     config = checkpoint.config.value

@@ -3,7 +3,6 @@
 ``dspark-lint-hook [options of the check] FILE...``; pre-commit passes files, a checkpoint is a directory.
 """
 
-# Plain os.path: a hook runs at every commit, and pathlib would cost it more than what it does.
 from __future__ import annotations
 
 import gc
@@ -26,23 +25,23 @@ def split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
 
     An unknown option is kept among the options: the check reports it.
     """
-    from click import Option
+    from click import Option  # noqa: PLC0415 - not needed to map files
 
-    from dspark_lint.cli.check import check
+    from dspark_lint.cli.check import check  # noqa: PLC0415 - as above
 
     valued = {name for p in check.params if isinstance(p, Option) and not p.is_flag and not p.count for name in p.opts}
     options: list[str] = []
     files: list[str] = []
     rest = iter(argv)
-    for token in rest:
-        if token == "--":
+    for word in rest:
+        if word == "--":
             files += rest
-        elif token.startswith("-") and token != "-":
-            options.append(token)
-            if token in valued:
+        elif word.startswith("-") and word != "-":
+            options.append(word)
+            if word in valued:
                 options += [value for value in (next(rest, None),) if value is not None]
         else:
-            files.append(token)
+            files.append(word)
     return options, files
 
 
@@ -84,8 +83,8 @@ def _names_a_draft(config: str) -> bool:
             text = handle.read(_CONFIG_LIMIT)
     except OSError:
         return False
-    from dspark_lint.contract.load import shipped_releases
-    from dspark_lint.contract.model import load_contract
+    from dspark_lint.contract.load import shipped_releases  # noqa: PLC0415 - only for a config.json without weights
+    from dspark_lint.contract.model import load_contract  # noqa: PLC0415 - as above
 
     contract = load_contract(shipped_releases()[-1])
     words = [str(name) for name in contract["architectures"]]
@@ -98,9 +97,9 @@ def run(argv: Sequence[str]) -> int:
     options, files = split(argv)
     places = checkpoints_of(files)
     if files and not places:
-        print("dspark-lint: no changed file belongs to a checkpoint", file=sys.stderr)
+        sys.stderr.write("dspark-lint: no changed file belongs to a checkpoint\n")
         return 0
-    from dspark_lint.cli.main import run as run_command
+    from dspark_lint.cli.main import run as run_command  # noqa: PLC0415 - not where nothing is checked
 
     return run_command(["check", *options, "--", *places])
 

@@ -221,7 +221,7 @@ class _Lenient(dict[str, Any]):
 def _chosen(values: Mapping[str, Val], clause: Mapping[str, Any]) -> str | None:
     """Return the key that a fold starts from: the first that is not empty, or whichever the file sets last."""
     if "last" in clause:
-        return next((k for k in reversed(values) if k in clause["last"]), None)
+        return next((k for k in reversed(tuple(values)) if k in clause["last"]), None)
     return next((k for k in clause["first"] if k in values and (values[k].value is UNKNOWN or values[k].value)), None)
 
 

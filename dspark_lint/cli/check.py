@@ -14,6 +14,8 @@ import click
 from dspark_lint import __version__
 from dspark_lint.cli import exits
 from dspark_lint.cli.output import Style, tell, wanted, write
+from dspark_lint.cli.settings import Settings, expanded, settle
+from dspark_lint.cli.settings import shown as shown_settings
 from dspark_lint.errors import UsageError
 from dspark_lint.finding import SEVERITIES, CheckpointReport, Report
 from dspark_lint.report import FORMATS
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from dspark_lint.binding import Binding
     from dspark_lint.report.inventories import Inventory
     from dspark_lint.scan.store import Bar
+    from dspark_lint.target import Target
 
 
 def _speculative_config(_ctx: click.Context, _param: click.Parameter, value: str | None) -> dict[str, Any] | None:
@@ -40,7 +43,7 @@ def _speculative_config(_ctx: click.Context, _param: click.Parameter, value: str
 
 
 @click.command("check", options_metavar="[OPTIONS]")
-@click.argument("paths", metavar="CKPT...", nargs=-1)
+@click.argument("paths", metavar="[CKPT...]", nargs=-1)
 @click.option(
     "--vllm",
     "vllm",
@@ -84,6 +87,12 @@ def _speculative_config(_ctx: click.Context, _param: click.Parameter, value: str
 @click.option(
     "--min-severity", type=click.Choice(list(SEVERITIES)), help="Show findings from this severity up. [default: info]"
 )
+@click.option("--config", metavar="FILE", help="The configuration; else dspark-lint.toml or pyproject.toml, upwards.")
+@click.option("--no-config", is_flag=True, help="Look for no configuration file.")
+@click.option("--show-config", is_flag=True, help="Show what is in force, and where each value comes from.")
+@click.option("--baseline", metavar="FILE", help="Findings in this file are known and not told.")
+@click.option("--write-baseline", metavar="FILE", help="Write the findings of this run as known.")
+@click.option("--allow-lfs-pointers", is_flag=True, help="Git LFS pointers are no error: check what needs no weights.")
 @click.option("--deep", is_flag=True, help="Read all tensor data: NaN, infinity, zeros, broken scales.")
 @click.option(
     "--color",
@@ -98,20 +107,31 @@ def _speculative_config(_ctx: click.Context, _param: click.Parameter, value: str
 def check(**options: Any) -> int:
     """Hold checkpoints against vLLM releases.
 
-    CKPT is a checkpoint directory, a file in one, or a directory that holds several.
+    CKPT is a checkpoint directory, a file in one, or a directory that holds several; without it, the paths of the
+    configuration are checked.
     """
     return run_check(options)
 
 
 def run_check(options: dict[str, Any]) -> int:
     """Check and render; return the exit code."""
-    if not options["paths"]:
-        raise click.UsageError("nothing to check: give a checkpoint directory")
-    selected = select_rules(options["select"], options["ignore"])
+    settings = settle(options)
+    value = settings.values
+    if options["show_config"]:
+        return _show(settings, options["formats"])
+    paths = expanded(settings)
+    selected = select_rules(value["select"], value["ignore"])
+    if settings.config is not None and settings.config.severity:
+        from dspark_lint.config import turned_off  # noqa: PLC0415 - only where a configuration speaks of severities
+        from dspark_lint.rules import REGISTRY  # noqa: PLC0415 - as above
+
+        selected = (frozenset(REGISTRY) if selected is None else selected) - turned_off(settings.config.severity)
     renderings = wanted(options["formats"], options["output"])
     inventories: dict[tuple[str, str], Inventory] | None = {} if any(w.format == "html" for w in renderings) else None
-    report = Report(tuple(_check_all(checkpoints(options["paths"]), options, selected, inventories)), __version__)
-    shown = _at_least(report, options["min_severity"]) if options["min_severity"] else report
+    found = Report(tuple(_check_all(checkpoints(paths), options, settings, selected, inventories)), __version__)
+    report = _decided(found, settings, options, selected)
+    fail_on, least = value["fail-on"], value["min-severity"]
+    shown = _at_least(report, least) if least != SEVERITIES[-1] else report
     if not report.checkpoints:
         tell("no checkpoint found (a directory with config.json or *.safetensors)")
     write(
@@ -120,10 +140,43 @@ def run_check(options: dict[str, Any]) -> int:
         Style(options["color"], options["verbose"], options["quiet"], options["explain"]),
         inventories,
     )
-    code = exit_code(report, fail_on := options["fail_on"] or "error")
+    code = exit_code(report, fail_on)
     if code == exits.FINDINGS and exit_code(shown, fail_on) != code:
-        tell(f"--min-severity {options['min_severity']} hides the findings that --fail-on {fail_on} is about")
+        tell(f"--min-severity {least} hides the findings that --fail-on {fail_on} is about")
     return code
+
+
+def _show(settings: Settings, formats: Sequence[str]) -> int:
+    if set(formats) - {"json", "text"}:
+        raise UsageError("--show-config knows --format text and json")
+    click.echo(shown_settings(settings, as_json="json" in formats), nl=False)
+    return exits.CLEAN
+
+
+def _decided(report: Report, settings: Settings, options: dict[str, Any], selected: frozenset[str] | None) -> Report:
+    """Return the report after severities, ignores and the baseline, and say what they held back."""
+    config, file = settings.config, settings.values["baseline"]
+    ruled = config is not None and (config.severity or config.ignores)
+    if not (ruled or file or options["write_baseline"]):
+        return report
+    from dspark_lint import baseline as known  # noqa: PLC0415 - most runs have none
+    from dspark_lint.suppress import decide  # noqa: PLC0415 - as above
+
+    whole = config is not None and settings.origins["paths"] == config.file
+    if options["write_baseline"]:
+        fresh = decide(report, config, None).report
+        number = known.write(options["write_baseline"], fresh)
+        tell(f"{options['write_baseline']}: {number} known findings")
+        file = options["write_baseline"]
+    outcome = decide(report, config, known.read(file) if file else None, selected=selected, whole=whole)
+    held = [
+        f"{number} {'finding is' if number == 1 else 'findings are'} held back by {what}"
+        for number, what in ((outcome.ignored, "the configuration's ignores"), (outcome.known, f"the baseline {file}"))
+        if number
+    ]
+    for message in (*outcome.messages, *(() if options["quiet"] else held)):
+        tell(message)
+    return outcome.report
 
 
 def checkpoints(paths: Sequence[str]) -> list[str]:
@@ -154,6 +207,7 @@ def checkpoints(paths: Sequence[str]) -> list[str]:
 def _check_all(
     paths: Sequence[str],
     options: dict[str, Any],
+    settings: Settings,
     selected: frozenset[str] | None,
     inventories: dict[tuple[str, str], Inventory] | None,
 ) -> list[CheckpointReport]:
@@ -162,10 +216,15 @@ def _check_all(
     from dspark_lint.contract.releases import resolve  # noqa: PLC0415
     from dspark_lint.target import read_target  # noqa: PLC0415
 
-    extra = own_contracts(options["contracts"])
-    spec = list(options["vllm"]) or (sorted(extra) if extra else "latest")
-    releases = resolve(spec, tuple(extra), nearest=options["nearest"])
-    target = read_target(options["target"]) if options["target"] is not None else None
+    value = settings.values
+    extra = own_contracts(value["contracts"])
+    spec = list(value["releases"]) or (sorted(extra) if extra else "latest")
+    releases = resolve(spec, tuple(extra), nearest=value["nearest"])
+    targets: dict[str | None, Target | None] = {None: None}
+    wanted_targets = [settings.target_of(_root(path)) for path in paths]
+    for place in wanted_targets:
+        if place not in targets:
+            targets[place] = read_target(place)  # type: ignore[arg-type] # None is there already
     bar: Bar | None = None
     if options["deep"]:
         from dspark_lint.scan.progress import Progress  # noqa: PLC0415 - only for --deep
@@ -173,11 +232,16 @@ def _check_all(
         bar = Progress
     return [
         lint_checkpoint(
-            open_checkpoint(path), releases, target=target, serve=options["serve"], select=selected,
-            deep=options["deep"], progress=bar, extra=extra, bound=_drawer(path, inventories),
+            open_checkpoint(path), releases, target=targets[place], serve=value["speculative-config"], select=selected,
+            deep=options["deep"], progress=bar, allow_lfs_pointers=value["allow-lfs-pointers"], extra=extra,
+            bound=_drawer(path, inventories),
         )
-        for path in paths
+        for path, place in zip(paths, wanted_targets, strict=True)
     ]  # fmt: skip
+
+
+def _root(path: str) -> str:
+    return os.path.abspath(path if os.path.isdir(path) else os.path.dirname(path) or ".")
 
 
 def _drawer(path: str, inventories: dict[tuple[str, str], Inventory] | None) -> Callable[[str, Binding], None] | None:

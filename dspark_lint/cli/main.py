@@ -49,7 +49,7 @@ class DefaultGroup(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put ``check`` in front unless a command or one of the group's own flags leads."""
         own = {"--help", "-h", "--version"}
-        if args and args[0] not in COMMANDS and args[0] not in own:
+        if not args or (args[0] not in COMMANDS and args[0] not in own):
             args = ["check", *args]
         return super().parse_args(ctx, args)
 
@@ -64,13 +64,11 @@ class DefaultGroup(click.Group):
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog=EPILOG,
     no_args_is_help=False,
-    invoke_without_command=True,
     options_metavar="",
     subcommand_metavar="CKPT... [OPTIONS] | COMMAND ...",
 )
 @click.version_option(__version__, "--version", prog_name="dspark-lint", message="%(prog)s %(version)s")
-@click.pass_context
-def cli(ctx: click.Context) -> None:
+def cli() -> None:
     """Hold exported draft checkpoints against what each vLLM release really loads.
 
     \b
@@ -80,8 +78,6 @@ def cli(ctx: click.Context) -> None:
 
     `dspark-lint check --help` lists the options of the check.
     """  # noqa: D301 - the mark is a backspace, by which click keeps lines as they are
-    if ctx.invoked_subcommand is None:
-        raise click.UsageError("nothing to check: give a checkpoint (dspark-lint CKPT --vllm 0.32), or --help")
 
 
 def run(args: list[str]) -> int:

@@ -31,6 +31,8 @@ class Context:
         self.contract = contract
         self.deep = deep
         """Where all tensor data can be asked about; None without --deep."""
+        self.pointers_allowed = False
+        """Whether Git LFS pointers may stand in the place of weights; what can be checked without them is."""
         self.statistics: Mapping[str, TensorStats] | None = None
         """What the tensors hold, by their names on disk; filled when a rule asks."""
         self._binding: Binding | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dspark_lint.checkpoint.problems import LFS_POINTER
 from dspark_lint.rules.base import Context, Rule, config_file, finding, in_contract
 from dspark_lint.rules.files import FIXES, NOT_WEIGHTS, from_problem, index_fatal, then
 from dspark_lint.rules.shards import duplicate_tensor, index_disagrees, index_unusable, missing_shard, unlisted_shard
@@ -70,7 +71,12 @@ def not_weights(ctx: Context) -> Iterator[Finding]:
     for header in ctx.selection.headers:
         for problem in header.problems:
             if problem.fatal and problem.kind in NOT_WEIGHTS:
-                yield from_problem(ctx, "FIL004", problem, clause, then(ctx, clause), fix=FIXES.get(problem.kind))
+                if problem.kind == LFS_POINTER and ctx.pointers_allowed:
+                    told = "Git LFS pointers are allowed here, and nothing about its tensors was checked"
+                    advice = {**clause, "effect": "advice", "severity": "info"}
+                    yield from_problem(ctx, "FIL004", problem, advice, told, fix=FIXES.get(problem.kind))
+                else:
+                    yield from_problem(ctx, "FIL004", problem, clause, then(ctx, clause), fix=FIXES.get(problem.kind))
                 break
 
 
