@@ -32,6 +32,8 @@ KINDS: dict[str, str] = {
     "key": "a key is read that has no clause",
     "default": "a default differs",
 }
+#: Told, but no fault of the contract: the code is the code that was read.
+HARMLESS = frozenset({"moved"})
 
 
 class Issue(NamedTuple):

@@ -96,6 +96,17 @@ def test_altered_source_fails(shipped: Path, sources: Path, capsys: pytest.Captu
     assert out.splitlines()[1].startswith("    recorded models/mini_draft.py:18 ")
 
 
+def test_moved_lines_pass(shipped: Path, sources: Path, capsys: pytest.CaptureFixture[str]) -> None:  # noqa: ARG001 - in place
+    """Lines that moved without a change of the code are told, and are no failure."""
+    call(capsys, "record", "0.1.0", "--vllm-source", sources)
+    target = sources / "vllm-0.1.0" / "vllm" / "models" / "mini_draft.py"
+    target.write_text("# a line\n" + target.read_text(encoding="utf-8"), encoding="utf-8")
+    code, out, err = call(capsys, "verify", "0.1.0", "--vllm-source", sources)
+    assert (code, err) == (0, "0.1.0: 5 issues, 8 citations recorded\n")
+    assert {line.split(": ")[1] for line in out.splitlines() if not line.startswith(" ")} == {"moved"}
+    assert "    recorded models/mini_draft.py:18, found models/mini_draft.py:19" in out.splitlines()
+
+
 def test_json_is_one_document(shipped: Path, sources: Path, capsys: pytest.CaptureFixture[str]) -> None:  # noqa: ARG001 - in place
     """Machine output says of each release what was compared, with nothing beside it."""
     call(capsys, "record", "0.1.0", "--vllm-source", sources)
