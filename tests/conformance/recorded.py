@@ -33,7 +33,7 @@ Case = Mapping[str, Any]
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "conformance"
 EXCEPTIONS = Path(__file__).with_name("exceptions.yaml")
-CORPORA = ("loader", "quant", "exports", "bugs")
+CORPORA = ("loader", "quant", "exports", "random", "bugs")
 OUTCOMES = ("refused", "silent", "dropped", "clean", "expect-error", "expect-warning", "expect-info", "expect-ok")
 
 
