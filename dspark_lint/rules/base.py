@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dspark_lint.contract.model import Contract
     from dspark_lint.inventory import Inventory
     from dspark_lint.quant.statement import Statement
+    from dspark_lint.rules.renamed import Rename
     from dspark_lint.scan.store import Store
     from dspark_lint.scan.tally import TensorStats
     from dspark_lint.selection import Selection
@@ -40,6 +41,8 @@ class Context:
         self._inventory: Inventory | None = None
         self.accused: dict[str, str] | None = None
         """Keys that the sizes of tensors show to be wrong; filled when a rule asks."""
+        self.renames: list[Rename] | None = None
+        """Missing tensors that stand under another name; filled when a rule asks."""
         self.statement: Statement | None = None
         """The quantization that counts; None when the checkpoint states none."""
 

@@ -36,23 +36,18 @@ def _fused_home(ctx: Context, name: str) -> bool:
 def layer_shift(ctx: Context) -> int | None:
     """Return by how much the layer numbers on disk are shifted, when a shift explains every missing layer tensor."""
     wanted = {exp.name for exp in ctx.inventory.missing}
-    strays = {s.canonical for s in ctx.inventory.strays}
-    first = sorted({int(m.group(1)) for s in strays if (m := re.match(r"layers\.(\d+)\.", s))})
-    if not first or not any(n.startswith("layers.") for n in wanted):
+    strays = {s.canonical for s in ctx.inventory.strays if s.canonical.startswith("layers.")}
+    first = sorted({int(m.group(1)) for s in strays if (m := re.match(r"layers\.(\d{1,9})\.", s))})
+    layered = [name for name in wanted if re.match(r"layers\.\d+\.", name)]
+    if not layered:
         return None
-    for shift in first:
-        if shift == 0:
-            continue
-        moved = {_moved(s, -shift) for s in strays if s.startswith("layers.")}
-        if moved & wanted and not {n for n in wanted if n.startswith("layers.")} - moved:
-            return shift
-    return None
+    return next((shift for shift in first if shift and all(_moved(name, shift) in strays for name in layered)), None)
 
 
 def _moved(name: str, by: int) -> str:
     """Return the name of the same tensor of another layer."""
     layers, number, rest = name.split(".", 2)
-    return f"{layers}.{int(number) + by}.{rest}" if number.isdigit() else name
+    return f"{layers}.{int(number) + by}.{rest}"
 
 
 class _Explained(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dspark_lint.checkpoint.problems import LFS_POINTER
+from dspark_lint.checkpoint.problems import LFS_POINTER, MISSING, NOT_A_FILE
 from dspark_lint.rules.base import Context, Rule, config_file, finding, in_contract
 from dspark_lint.rules.files import FIXES, NOT_WEIGHTS, from_problem, index_fatal, then
 from dspark_lint.rules.shards import duplicate_tensor, index_disagrees, index_unusable, missing_shard, unlisted_shard
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def config_unusable(ctx: Context) -> Iterator[Finding]:
-    """FIL001: config.json is not there or cannot be parsed."""
+    """FIL001: config.json is not there or cannot be parsed, or hf_quant_config.json cannot that would be read too."""
     clause = ctx.contract["files"]["config_unusable"]
     for problem in ctx.checkpoint.config.problems:
         if problem.fatal:
@@ -34,6 +34,20 @@ def config_unusable(ctx: Context) -> Iterator[Finding]:
             expected="a JSON object",
             found=type(ctx.checkpoint.config.value).__name__,
         )
+        return
+    yield from _quant_file_unusable(ctx)
+
+
+def _quant_file_unusable(ctx: Context) -> Iterator[Finding]:
+    document = ctx.checkpoint.quant_file
+    if ctx.checkpoint.config.value.get("quantization_config") is not None:
+        return  # the file is not asked
+    clause = ctx.contract["quantization"]["unusable"]
+    for problem in document.problems:
+        # what is no file counts as absent, and null as nothing stated
+        if problem.fatal and problem.kind not in (MISSING, NOT_A_FILE) and problem.found != "null":
+            yield from_problem(ctx, "FIL001", problem, clause, then(ctx, clause), fix=FIXES.get(problem.kind))
+            return
 
 
 def ambiguous_json(ctx: Context) -> Iterator[Finding]:
@@ -140,8 +154,8 @@ def pickled(ctx: Context) -> Iterator[Finding]:
 RULES = (
     Rule(
         "FIL001",
-        "config.json cannot be used",
-        "Without a configuration nothing can be loaded.",
+        "A configuration cannot be used",
+        "Without config.json nothing can be loaded, and a broken hf_quant_config.json stops the engine where config.json states no quantization.",
         "Write a valid JSON object in UTF-8 without a byte order mark.",
         "error",
         "refused",

@@ -6,7 +6,7 @@ import difflib
 import re
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from dspark_lint.contract.expr import UNKNOWN
 
@@ -25,6 +25,8 @@ class Rename(NamedTuple):
 
 #: Two names less alike than this are two things.
 ALIKE = 0.55
+#: Of more strays than this, with one shape and in one layer, none is a renamed tensor.
+MOST = 200
 
 
 def renames(ctx: Context) -> list[Rename]:
@@ -32,14 +34,26 @@ def renames(ctx: Context) -> list[Rename]:
 
     A module renamed in several tensors is looked for in the others too, however little alike their names are.
     """
+    if ctx.renames is None:
+        ctx.renames = _renames(ctx) if ctx.inventory.missing else []
+    return ctx.renames
+
+
+def _renames(ctx: Context) -> list[Rename]:
     pairs: list[Rename] = []
     strays = {
         s.canonical: s
         for s in ctx.inventory.strays
         if s.clause.get("effect") == "refused" or s.clause.get("then") == "dropped"
     }
+    # By layer and shape: each missing tensor against every stray would be billions of comparisons in a large target.
+    near: dict[tuple[str, ...], dict[tuple[int, ...], list[Stray]]] = {}
+    for one in strays.values():
+        near.setdefault(_numbers(one.canonical), {}).setdefault(_shape(ctx, one), []).append(one)
     for exp in ctx.inventory.missing:
-        scored = [(likeness(exp.name, s.canonical), s) for s in strays.values() if _fits(ctx, exp, s)]
+        around = near.get(_numbers(exp.name), {})
+        fitting = [s for shape, same in around.items() if _fits(exp, shape) for s in same if s.canonical in strays]
+        scored = [(likeness(exp.name, s.canonical), s) for s in fitting] if len(fitting) <= MOST else []
         best = max((pair for pair in scored if pair[0] >= ALIKE), key=lambda pair: pair[0], default=None)
         if best is not None:
             pairs.append(Rename(exp, strays.pop(best[1].canonical)))
@@ -49,22 +63,30 @@ def renames(ctx: Context) -> list[Rename]:
     for exp in ctx.inventory.missing:
         for wanted, there in often if exp.name not in paired else ():
             stray = strays.get(_substituted(exp.name, wanted, there))
-            if stray is not None and _fits(ctx, exp, stray):
+            if stray is not None and _fits(exp, _shape(ctx, stray)):
                 pairs.append(Rename(exp, strays.pop(stray.canonical)))
                 break
     return pairs
 
 
-def _fits(ctx: Context, exp: Expected, stray: Stray) -> bool:
-    shape: Any = ctx.inventory.tensors[stray.disk][1]["shape"]
+def _fits(exp: Expected, shape: tuple[int, ...]) -> bool:
     if exp.shape is None or len(shape) != len(exp.shape):
         return False
     return all(want is UNKNOWN or want == have for want, have in zip(exp.shape, shape, strict=True))
 
 
+def _shape(ctx: Context, stray: Stray) -> tuple[int, ...]:
+    return tuple(ctx.inventory.tensors[stray.disk][1]["shape"])
+
+
+def _numbers(name: str) -> tuple[str, ...]:
+    """Return the numbers of layers, stages and experts in a name."""
+    return tuple(re.findall(r"\.(\d+)\.", name))
+
+
 def likeness(wanted: str, found: str) -> float:
     """Return how alike two tensor names are, about 0 to 1; other layer numbers make them unlike."""
-    if re.findall(r"\.(\d+)\.", wanted) != re.findall(r"\.(\d+)\.", found):
+    if _numbers(wanted) != _numbers(found):
         return 0.0
     if found.startswith(wanted + ".") or wanted.startswith(found + "."):
         return 0.9  # a bare parameter exported as a module's, or the other way round

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 
 INDEX = "model.safetensors.index.json"
+QUANT = "hf_quant_config.json"
 FIRST, SECOND = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"
 WHOLE = weights(native())
 START = 8 + int.from_bytes(WHOLE[:8], "little")
@@ -109,6 +110,12 @@ CASES = [
     unusable("nested deep", written("[" * 100_000 + "]" * 100_000), says=("nested more than",)),
     unusable("long integer", written(CONFIG[:-1] + ', "x": ' + "9" * 10_000 + "}"), says=("digits",)),
     line("FIL001", "valid"),
+    *(
+        line("FIL001", f"quantization {name}", file(QUANT, text), found=(Told("FIL001", "error", "refused", where),), says=(QUANT, "parsing it raises"))
+        for name, text, where in (("no JSON", "{", ""), ("empty", "", ""), ("array", "[]", ""), ("pointer", POINTER, ""))
+    ),
+    line("FIL001", "quantization null", file(QUANT, "null")),
+    line("FIL001", "quantization a directory", directory(QUANT)),
     line(
         "FIL002", "key twice", written(CONFIG[:-1] + ', "markov_rank": 8}'),
         found=(Told("FIL002", "warning", "advice", "/markov_rank"),), vllm="0.31.0", says=("markov_rank", "more than once"), fix="once",
