@@ -5,7 +5,6 @@
 Both run in this process, turn and turn about; the ratio of the medians is what counts.
 """
 
-# ruff: noqa: INP001 - a script, not part of a package
 from __future__ import annotations
 
 import argparse

@@ -7,7 +7,6 @@ All ways run turn and turn about; the ratio of the medians is what counts. With 
 page cache before every run, so that the disk decides.
 """
 
-# ruff: noqa: INP001 - a script, not part of a package
 from __future__ import annotations
 
 import argparse

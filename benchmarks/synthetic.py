@@ -3,7 +3,6 @@
 python benchmarks/synthetic.py DIRECTORY [--tensors 72000] [--shards 46]
 """
 
-# ruff: noqa: INP001 - a script, not part of a package
 from __future__ import annotations
 
 import argparse

@@ -7,7 +7,6 @@ and turn about; what counts is the median of the ratios pair by pair, so that a 
 `--python` measures what is installed beside another interpreter, from a wheel; without it this checkout is measured.
 """
 
-# ruff: noqa: INP001, S603, T201 - a script, not part of a package; it runs itself and prints
 from __future__ import annotations
 
 import argparse

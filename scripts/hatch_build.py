@@ -1,6 +1,5 @@
 """Build hook: a wheel carries its contracts resolved, so that its first run on a fresh machine parses no YAML."""
 
-# ruff: noqa: INP001 - found by its path, see pyproject.toml
 from __future__ import annotations
 
 import sys

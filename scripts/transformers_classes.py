@@ -8,7 +8,6 @@ What a class does after its fields are filled (``__post_init__``) is not visible
 written by hand under POST below, each with its citation.
 """
 
-# ruff: noqa: INP001, T201
 from __future__ import annotations
 
 import dataclasses

@@ -7,22 +7,15 @@ import textwrap
 
 import click
 
+from dspark_lint.contract.load import shipped_releases
 from dspark_lint.errors import UsageError
+from dspark_lint.report.merge import ranges
+from dspark_lint.ruledocs import rests_on
 from dspark_lint.rules import REGISTRY, Rule
 
 
-def _sources(rule: Rule) -> list[str]:
-    """Return the cited code of the contract clauses that belong to a rule, in the newest release."""
-    from dspark_lint.contract.load import shipped_releases  # noqa: PLC0415 - only for explain
-    from dspark_lint.contract.model import load_contract  # noqa: PLC0415
-
-    contract = load_contract(shipped_releases()[-1])
-    cited: dict[str, None] = {}
-    for name in contract.get("families", {}):
-        for clause in contract.family(name).get("checks", {}).values():
-            if clause and clause.get("rule") == rule.id and (line := contract.cite(clause)):
-                cited[line] = None
-    return list(cited)
+#: How many cited lines are shown.
+_LINES = 12
 
 
 def explain_text(rule: Rule) -> str:
@@ -41,8 +34,12 @@ def explain_text(rule: Rule) -> str:
         parts.append(block("Fires on", rule.fires))
     if rule.quiet:
         parts.append(block("Quiet on", rule.quiet))
-    if sources := _sources(rule):
-        parts.append("Code it rests on (newest release)\n" + "\n".join(f"  {s}" for s in sources) + "\n")
+    rests = rests_on(rule.id)
+    shown = [f"  {line}" for line in rests.lines[:_LINES]]
+    if len(rests.lines) > _LINES:
+        shown.append(f"  and {len(rests.lines) - _LINES} more: dspark-lint contracts show {rests.releases[-1]}")
+    parts.append(f"Code it rests on, in vLLM {rests.releases[-1]}\n" + "\n".join(shown) + "\n")
+    parts.append(f"Releases\n  {ranges(rests.releases, shipped_releases())}\n")
     return "\n".join(parts)
 
 

@@ -111,7 +111,9 @@ def _finding(one: Merged, places: Lines, options: RenderOptions, releases: str) 
     found = one.finding
     line, column = places.of(found)
     file = (name(found.file) if found.file else "") + (f":{line}:{column}" if line else "")
-    where = "  ".join(part for part in (file, name(subject(found))) if part) or "(how it is served)"
+    where = "  ".join(part for part in (file, name(subject(found))) if part) or (
+        "(how it is served)" if found.rule.startswith("ARC") else "(the directory)"
+    )
     if found.count > 1:
         where += f"  (x{found.count})"
     if releases:

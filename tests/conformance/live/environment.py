@@ -140,7 +140,7 @@ def _patch_quantization() -> None:
     PATCHES.append("init_{nvfp4,fp8}_linear_kernel: load-only stub where the CPU has no kernel")
 
 
-def _fp8_quantize(  # noqa: PLR0917 - the signature it stands in for
+def _fp8_quantize(
     input: torch.Tensor,  # noqa: A002 - the parameter's name in vLLM, passed by keyword
     scale: torch.Tensor | None = None,
     num_token_padding: int | None = None,  # noqa: ARG001 - likewise
