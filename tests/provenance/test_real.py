@@ -128,6 +128,7 @@ def sample() -> dict[str, Any]:
         "utils": "model_executor/models/utils.py",
         "modelopt": "model_executor/layers/quantization/modelopt.py",
         "speculative": "config/speculative.py",
+        "convertor": "transformers_utils/model_arch_config_convertor.py",
         "algos": "transformers_utils/configs/speculators/algos.py",
         "hf_config": "transformers_utils/config.py",
         "aux": "v1/worker/gpu/spec_decode/eagle/eagle3_utils.py",
@@ -154,7 +155,7 @@ def sample() -> dict[str, Any]:
                 "quantization": {
                     "names": {"source": "dflash::_add_global_draft_layer_exclusions"},
                     "flat": {"source": "modelopt::ModelOptQuantConfigBase.from_config::exclude_modules"},
-                    "mixed": {"source": "modelopt::ModelOptMixedPrecisionConfig.override_quantization_method"},
+                    "mixed": {"source": "convertor::ModelArchConfigConvertorBase._normalize_quantization_config"},
                 },
             },
             "dspark": {
@@ -218,7 +219,7 @@ def test_0_33_new_architectures(name: str) -> None:
         ),
         (
             "changed",
-            "model_executor/layers/quantization/modelopt.py::ModelOptMixedPrecisionConfig.override_quantization_method",
+            "transformers_utils/model_arch_config_convertor.py::ModelArchConfigConvertorBase._normalize_quantization_config",
             "MIXED_PRECISION",
         ),
         (
