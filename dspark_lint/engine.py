@@ -72,10 +72,16 @@ def judge(
         checked = [rule for rule in checked if rule not in covers or covers[rule] in selected]
     if binding is not None:
         unchecked += _scope_notes(binding, contract)
-        unchecked += [(rule, why) for rule, why in _PARTLY.items() if deep is None and rule in checked]
+        unchecked += [(f"{rule}, {part}", _WHY["deep"]) for rule, part in _PARTLY.items() if deep is None and rule in checked]
         unchecked += [(rule, "needs --target") for rule in sorted(binding.needs_target) if rule in checked]
     kept = [f for f in findings if selected is None or f.rule in selected]
     kept.sort(key=lambda f: SEVERITIES.index(f.severity))
+    fits = (
+        binding is not None
+        and bool(binding.family)
+        and not _unfit(ctx)
+        and (selected is None or not selected.isdisjoint(checked))
+    )
     result = Result(
         runtime=contract["runtime"],
         release=contract["release"],
@@ -87,13 +93,9 @@ def judge(
         if binding
         else None,
         method=binding.method if binding else None,
-        judged=any(f.effect == "refused" for f in kept)
-        or bool(
-            binding is not None
-            and binding.family
-            and not _unfit(ctx)
-            and (selected is None or not selected.isdisjoint(checked))
-        ),
+        judged=fits or any(f.effect == "refused" for f in kept),
+        fits=fits,
+        covers=tuple((rule, cover) for rule, cover in covers.items() if rule in checked),
     )
     return result, binding
 
@@ -206,7 +208,7 @@ _WHY = {
     "deep": "needs --deep",
 }
 #: Rules that look at a part without --deep.
-_PARTLY = {"VAL003": "all but norms and biases needs --deep", "VAL006": "all but scales of one number needs --deep"}
+_PARTLY = {"VAL003": "all but norms and biases", "VAL006": "all but scales of one number"}
 
 
 def _quiet(findings: list[Finding]) -> list[Finding]:

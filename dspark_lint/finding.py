@@ -80,6 +80,10 @@ class Result(NamedTuple):
     method: str | None = None
     judged: bool = True
     """False when nothing about the weights or keys could be judged (an architecture out of scope)."""
+    fits: bool = True
+    """The same without regard to findings: what is judged where those that refuse the draft are left out."""
+    covers: tuple[tuple[str, str], ...] = ()
+    """``(rule id, rule id of the finding that keeps it quiet)`` for rules that count as checked only by that finding."""
 
     @property
     def verdict(self) -> Verdict:

@@ -49,7 +49,8 @@ class DefaultGroup(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put ``check`` in front unless a command or one of the group's own flags leads."""
         own = {"--help", "-h", "--version"}
-        if not args or (args[0] not in COMMANDS and args[0] not in own):
+        asked = bool(args) or not ctx.resilient_parsing  # completion asks for the names of commands
+        if asked and (not args or (args[0] not in COMMANDS and args[0] not in own)):
             args = ["check", *args]
         return super().parse_args(ctx, args)
 

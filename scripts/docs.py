@@ -1,0 +1,200 @@
+"""Write what the docs say of the program from the program itself: scripts/docs.py [--check]
+
+The pages of docs/rules/, and in README.md what stands between the markers ``<!-- begin NAME -->`` and ``<!-- end NAME -->``.
+With --check nothing is written; the exit code is 1 when a file is not current.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+
+from pathlib import Path
+
+import click
+
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from dspark_lint import lint
+from dspark_lint.cli.check import check
+from dspark_lint.cli.exits import TABLE
+from dspark_lint.contract.load import shipped_releases
+from dspark_lint.report import FORMATS, render
+from dspark_lint.report.base import RenderOptions
+from dspark_lint.report.merge import ranges
+from dspark_lint.ruledocs import rests_on
+from dspark_lint.rules import REGISTRY, Rule
+
+
+#: How many cited lines a page lists; all of them stand in the contracts.
+LINES = 12
+FAMILIES = {
+    "FIL": "files, headers, shards, index",
+    "ARC": "architecture, dialect, method, how it is served",
+    "KEY": "keys of config.json",
+    "DRF": "two places that disagree",
+    "QNT": "quantization: references, scales, what can be quantized",
+    "TEN": "tensors",
+    "TGT": "pairing with the target",
+    "VAL": "what the tensors hold",
+}
+FORMAT_USES = {
+    "text": "people, at a terminal and in a log",
+    "concise": "editors: `file:line:col: RULE message`",
+    "json": "programs: one document, [schema](dspark_lint/report/schemas)",
+    "jsonl": "fleets: a line a checkpoint",
+    "sarif": "code scanning, SARIF 2.1.0",
+    "junit": "test reports: a case a rule and release, unchecked is skipped",
+    "github": "annotations and a step summary in Actions",
+    "gitlab": "a code quality report",
+    "markdown": "a table for a comment or a release note",
+    "html": "one self-contained page with the matrix and the tensor inventory",
+}
+
+
+def page(rule: Rule) -> str:
+    """Return the page of one rule."""
+    rests = rests_on(rule.id)
+    newest = rests.releases[-1]
+    lines = [f"- `{line}`" for line in rests.lines[:LINES]]
+    if len(rests.lines) > LINES:
+        lines.append(f"- and {len(rests.lines) - LINES} more: `dspark-lint contracts show {newest}`")
+    return "\n".join(
+        [
+            f"# {rule.id}: {rule.title}",
+            "",
+            f"Default severity **{rule.severity}**, effect **{rule.effect}**. A clause of a contract may give a finding another.",
+            "",
+            "## Why",
+            "",
+            rule.rationale,
+            "",
+            "## Fires on",
+            "",
+            rule.fires,
+            "",
+            "## Quiet on",
+            "",
+            rule.quiet,
+            "",
+            "## What to do",
+            "",
+            rule.remedy,
+            "",
+            "## What it rests on",
+            "",
+            f"vLLM {ranges(rests.releases, shipped_releases())}. In {newest}:",
+            "",
+            *lines,
+            "",
+        ]
+    )
+
+
+def index() -> str:
+    """Return the page that lists the rules, family by family."""
+    parts = ["# Rules", "", "`dspark-lint explain RULE` prints a page at the terminal.", ""]
+    for family, title in FAMILIES.items():
+        parts += [f"## {family}: {title}", "", "| rule | severity | effect | |", "|---|---|---|---|"]
+        parts += [
+            f"| [{r.id}]({r.id}.md) | {r.severity} | {r.effect} | {r.title} |"
+            for r in sorted(REGISTRY.values())
+            if r.id.startswith(family)
+        ]
+        parts.append("")
+    return "\n".join(parts)
+
+
+def rule_table() -> str:
+    """Return the README's table of the rules, a row a family's rule."""
+    rows = ["| rule | severity | |", "|---|---|---|"]
+    for family, title in FAMILIES.items():
+        rows.append(f"| **{family}** | | **{title}** |")
+        rows += [
+            f"| [{r.id}](docs/rules/{r.id}.md) | {r.severity} | {r.title} |"
+            for r in sorted(REGISTRY.values())
+            if r.id.startswith(family)
+        ]
+    return "\n".join(rows)
+
+
+def exit_table() -> str:
+    """Return the table of exit codes."""
+    return "\n".join(["| code | |", "|---|---|", *(f"| {code} | {meaning} |" for code, meaning in TABLE)])
+
+
+def format_table() -> str:
+    """Return the table of formats."""
+    return "\n".join(["| format | for |", "|---|---|", *(f"| `{name}` | {FORMAT_USES[name]} |" for name in FORMATS)])
+
+
+def help_text() -> str:
+    """Return the help of the check, 100 columns wide."""
+    context = click.Context(
+        check, info_name="dspark-lint", max_content_width=100, terminal_width=100, help_option_names=["-h", "--help"]
+    )
+    return f"```\n{check.get_help(context)}\n```"
+
+
+def sample() -> str:
+    """Return what the tool prints of the demonstration checkpoint, wrapped as in a terminal of 100 columns."""
+    report = lint(ROOT / "fixtures" / "demo" / "exported", vllm="0.32")
+    checkpoint = report.checkpoints[0]._replace(path="fixtures/demo/exported")
+    text = render(report._replace(checkpoints=(checkpoint,)), "text", RenderOptions(width=100))
+    return "".join(f"    {line}".rstrip() + "\n" for line in text.splitlines())
+
+
+BLOCKS = {"sample": sample, "rules": rule_table, "exit codes": exit_table, "formats": format_table, "help": help_text}
+
+
+def filled(text: str) -> str:
+    """Return README.md with every marked part written anew. Raises SystemExit for a marker that is missing."""
+    for name, make in BLOCKS.items():
+        pattern = re.compile(rf"(<!-- begin {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
+        text, number = pattern.subn(lambda m, make=make: f"{m[1]}{make()}\n{m[2]}", text)
+        if number != 1:
+            raise SystemExit(f"README.md: the markers of {name!r} stand there {number} times")
+    return text
+
+
+def documents() -> dict[Path, str]:
+    """Return every generated file and its text."""
+    readme = ROOT / "README.md"
+    pages = ROOT / "docs" / "rules"
+    return {
+        readme: filled(readme.read_text("utf-8")),
+        pages / "README.md": index(),
+        **{pages / f"{rule.id}.md": page(rule) for rule in REGISTRY.values()},
+    }
+
+
+def stale() -> list[Path]:
+    """Return the files that are not current, and pages of rules that are no more."""
+    wanted = documents()
+    there = set((ROOT / "docs" / "rules").glob("*.md"))
+    return sorted(
+        {f for f, text in wanted.items() if not f.is_file() or f.read_text("utf-8") != text} | (there - set(wanted))
+    )
+
+
+def main() -> int:
+    """Write or check."""
+    if sys.argv[1:] == ["--check"]:
+        for file in (files := stale()):
+            print(f"{file.relative_to(ROOT)} is not current: run scripts/docs.py")
+        return 1 if files else 0
+    if sys.argv[1:]:
+        print(__doc__)
+        return 2
+    (ROOT / "docs" / "rules").mkdir(parents=True, exist_ok=True)
+    for file, text in documents().items():
+        file.write_text(text, "utf-8")
+    for file in stale():
+        file.unlink()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

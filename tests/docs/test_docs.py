@@ -1,0 +1,136 @@
+"""What the docs say of the program is what the program says."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+
+from pathlib import Path
+
+import pytest
+
+from dspark_lint.contract.load import shipped_releases
+from dspark_lint.contract.model import load_contract
+from dspark_lint.ruledocs import CLAUSES, rests_on
+from dspark_lint.rules import REGISTRY
+
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted(p for p in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+
+
+def test_the_generated_parts_are_current() -> None:
+    """docs/rules/ and the marked parts of README.md are what scripts/docs.py writes."""
+    done = subprocess.run(
+        [sys.executable, "scripts/docs.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+    assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("rule", list(REGISTRY))
+def test_a_rule_is_whole(rule: str) -> None:
+    """Each rule says why it exists, what to do, what fires it and what does not, and rests on lines of a release."""
+    told = REGISTRY[rule]
+    rests = rests_on(rule)
+
+    assert all([told.title, told.rationale, told.remedy, told.fires, told.quiet])
+    assert rests.releases
+    assert rests.releases[-1] in shipped_releases()
+    assert all(re.fullmatch(r"[\w/]+\.py:\d+", line) for line in rests.lines), rests.lines
+
+
+def test_the_places_of_clauses_are_of_rules() -> None:
+    """Nothing is listed for a rule that does not exist."""
+    assert set(CLAUSES) <= set(REGISTRY)
+
+
+def test_links_lead_somewhere() -> None:
+    """Every relative link of a page, and its anchor, is there."""
+    lost = []
+    for file in PAGES:
+        for target in re.findall(r"\]\((?!https?:)([^)]+)\)", file.read_text("utf-8")):
+            path, _, anchor = target.partition("#")
+            there = file.parent / path if path else file
+            headings = (
+                re.findall(r"^#+ (.+)$", there.read_text("utf-8"), re.MULTILINE) if anchor and there.is_file() else []
+            )
+            if not there.exists() or (anchor and anchor not in {h.lower().replace(" ", "-") for h in headings}):
+                lost.append(f"{file.relative_to(ROOT)}: {target}")
+
+    assert lost == []
+
+
+COMMANDS = sorted(
+    {
+        line.strip().split("   ")[0].removeprefix("$ ")
+        for file in PAGES
+        for line in file.read_text("utf-8").splitlines()
+        if re.match(r"    (\$ )?dspark-lint ", line)
+    }
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_are_understood(command: str) -> None:
+    """Every command that a page shows parses: its sub-commands and flags exist."""
+    from click import Context, Group, UsageError
+
+    from dspark_lint.cli.main import COMMANDS as SUB_COMMANDS
+    from dspark_lint.cli.main import cli
+
+    name, *rest = shlex.split(command, comments=True)[1:]
+    if name not in SUB_COMMANDS:
+        name, rest = "check", [name, *rest]
+    found = cli.get_command(Context(cli), name)
+    assert found is not None
+    if isinstance(found, Group):
+        name, *rest = rest
+        found = found.get_command(Context(found), name)
+        assert found is not None, command
+    try:
+        found.make_context(name, rest)
+    except UsageError as e:
+        if "does not exist" not in e.format_message():  # the pages' own examples of files
+            pytest.fail(e.format_message())
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts(shell: str) -> None:
+    """docs/completion.md names the variable that makes the command print a script for the shell."""
+    page = (ROOT / "docs" / "completion.md").read_text("utf-8")
+    assert f"_DSPARK_LINT_COMPLETE={shell}_source dspark-lint" in page
+
+    from click.shell_completion import get_completion_class
+
+    from dspark_lint.cli.main import cli
+
+    kind = get_completion_class(shell)
+    assert kind is not None
+    script = kind(cli, {}, "dspark-lint", "_DSPARK_LINT_COMPLETE")
+    script._check_version = lambda: None  # type: ignore[attr-defined] # asks the shell, which may not be installed
+    assert "dspark-lint" in script.source()
+
+
+def test_completion_completes() -> None:
+    """Flags and their values are completed."""
+    from click.shell_completion import ShellComplete
+
+    from dspark_lint.cli.main import cli
+
+    complete = ShellComplete(cli, {}, "dspark-lint", "_DSPARK_LINT_COMPLETE")
+
+    assert [c.value for c in complete.get_completions(["check"], "--form")] == ["--format"]
+    assert [c.value for c in complete.get_completions(["check", "--fail-on"], "")] == ["error", "warning", "never"]
+    assert "contracts" in [c.value for c in complete.get_completions([], "con")]
+
+
+def test_the_newest_release_is_the_readmes() -> None:
+    """README and changelog speak of the releases that are there."""
+    readme = (ROOT / "README.md").read_text("utf-8")
+    first, last = shipped_releases()[0], shipped_releases()[-1]
+
+    assert f"from {first} to {last}" in readme
+    assert load_contract(last).release == last
