@@ -72,7 +72,9 @@ def judge(
         checked = [rule for rule in checked if rule not in covers or covers[rule] in selected]
     if binding is not None:
         unchecked += _scope_notes(binding, contract)
-        unchecked += [(f"{rule}, {part}", _WHY["deep"]) for rule, part in _PARTLY.items() if deep is None and rule in checked]
+        unchecked += [
+            (f"{rule}, {part}", _WHY["deep"]) for rule, part in _PARTLY.items() if deep is None and rule in checked
+        ]
         unchecked += [(rule, "needs --target") for rule in sorted(binding.needs_target) if rule in checked]
     kept = [f for f in findings if selected is None or f.rule in selected]
     kept.sort(key=lambda f: SEVERITIES.index(f.severity))
