@@ -6,6 +6,7 @@ fingerprint of just these; wording, lines and releases do not count.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 
@@ -15,7 +16,7 @@ from dspark_lint.errors import UsageError
 
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping
+    from collections.abc import Callable, Container, Iterable, Mapping
 
     from dspark_lint.finding import CheckpointReport, Finding, Report
 
@@ -56,24 +57,22 @@ class Baseline:
         """Whether the finding is a known one."""
         return (self.place(checkpoint), finding.fingerprint) in self._keys
 
-    def stale(self, report: Report, ran: Container[str]) -> list[Entry]:
+    def stale(self, report: Report, rules: Mapping[str, Container[str]]) -> list[Entry]:
         """Return entries that no longer hold.
 
-        A checkpoint that was checked no longer has the finding, though its rule `ran`; or it is no longer there.
+        `rules` came to a conclusion about each checkpoint that was checked, and the finding is not there; or its
+        checkpoint is not.
         """
-        checked = {self.place(checkpoint) for checkpoint in report.checkpoints}
-        there = {(e.checkpoint, e.fingerprint) for e in of_report(self.file, report)}
-        root = os.path.dirname(self.file)
+        there = {entry.key for entry in of_report(self.file, report)}
         return [
             entry
             for entry in self.entries
             if entry.key not in there
-            and (
-                entry.rule in ran
-                if entry.checkpoint in checked
-                else not os.path.lexists(os.path.join(root, entry.checkpoint))
-            )
+            and (entry.rule in rules[entry.checkpoint] if entry.checkpoint in rules else not self._is_there(entry))
         ]
+
+    def _is_there(self, entry: Entry) -> bool:
+        return os.path.lexists(os.path.join(os.path.dirname(self.file), entry.checkpoint))
 
 
 def of_report(file: str, report: Report) -> list[Entry]:
@@ -118,26 +117,25 @@ def _entry(file: str, one: Mapping[str, Any]) -> Entry:
         raise UsageError(f"baseline {file}: an entry has other keys than {', '.join(Entry._fields)}") from e
 
 
-def write(file: str, report: Report) -> int:
+def write(file: str, report: Report, rules: Callable[[CheckpointReport], Container[str]]) -> int:
     """Write every finding of a report as known, sorted; return their number.
 
-    Entries of checkpoints that were not checked this time stay. Raises UsageError when the file cannot be written or
-    is something else.
+    Entries that this run says nothing of stay: of other checkpoints, and of rules that came to no conclusion. Raises
+    UsageError when the file cannot be written or is something else.
     """
-    kept: list[Entry] = []
-    if os.path.lexists(file):
-        old = read(file)
-        checked = {old.place(checkpoint) for checkpoint in report.checkpoints}
-        kept = [
-            e
-            for e in old.entries
-            if e.checkpoint not in checked and os.path.lexists(os.path.join(os.path.dirname(old.file), e.checkpoint))
-        ]
-    baseline = Baseline(file, [*kept, *of_report(file, report)])
+    old = read(file) if os.path.lexists(file) else Baseline(file)
+    gone = set(old.stale(report, {old.place(checkpoint): rules(checkpoint) for checkpoint in report.checkpoints}))
+    baseline = Baseline(file, [*(e for e in old.entries if e not in gone), *of_report(file, report)])
     document = {"schema_version": SCHEMA_VERSION, "findings": [entry._asdict() for entry in baseline.entries]}
+    # beside it and then in its place: a full disk must not cost what was known
+    place = os.path.realpath(file)
+    scratch = f"{place}.{os.getpid()}.tmp"
     try:
-        with open(file, "w", encoding="utf-8", newline="\n") as handle:
+        with open(scratch, "w", encoding="utf-8", newline="\n") as handle:
             handle.write(json.dumps(document, indent=1) + "\n")
+        os.replace(scratch, place)
     except OSError as e:
+        with contextlib.suppress(OSError):
+            os.unlink(scratch)
         raise UsageError(f"baseline {file} cannot be written: {e.strerror or e}") from e
     return len(baseline.entries)

@@ -8,6 +8,7 @@ from dspark_lint.api import lint
 from dspark_lint.errors import UsageError
 from dspark_lint.finding import SEVERITIES
 from dspark_lint.rules import REGISTRY
+from dspark_lint.suppress import held_back
 
 
 if TYPE_CHECKING:
@@ -69,9 +70,7 @@ def _rules(allow: Iterable[str]) -> frozenset[str]:
 
 def _without(checkpoint: CheckpointReport, accepted: frozenset[str]) -> CheckpointReport:
     return checkpoint._replace(
-        results=tuple(
-            r._replace(findings=tuple(f for f in r.findings if f.rule not in accepted)) for r in checkpoint.results
-        )
+        results=tuple(held_back(r, tuple(f for f in r.findings if f.rule not in accepted)) for r in checkpoint.results)
     )
 
 

@@ -74,7 +74,13 @@ def _speculative_config(_ctx: click.Context, _param: click.Parameter, value: str
     multiple=True,
     help=f"auto, {', '.join(FORMATS)}; F=FILE writes that format to a file. [default: auto]",
 )
-@click.option("--output", metavar="FILE", help="Write to FILE instead of standard output.")
+@click.option(
+    "--output",
+    "outputs",
+    metavar="[F=]FILE",
+    multiple=True,
+    help="Write to FILE instead of standard output; F=FILE writes that format besides.",
+)
 @click.option(
     "--select", metavar="RULES", multiple=True, help="Only these rules: ids or prefixes, separated by commas."
 )
@@ -126,7 +132,7 @@ def run_check(options: dict[str, Any]) -> int:
         from dspark_lint.rules import REGISTRY  # noqa: PLC0415 - as above
 
         selected = (frozenset(REGISTRY) if selected is None else selected) - turned_off(settings.config.severity)
-    renderings = wanted(options["formats"], options["output"])
+    renderings = wanted(options["formats"], options["outputs"])
     inventories: dict[tuple[str, str], Inventory] | None = {} if any(w.format == "html" for w in renderings) else None
     found = Report(tuple(_check_all(checkpoints(paths), options, settings, selected, inventories)), __version__)
     report = _decided(found, settings, options, selected)
@@ -160,13 +166,13 @@ def _decided(report: Report, settings: Settings, options: dict[str, Any], select
     if not (ruled or file or options["write_baseline"]):
         return report
     from dspark_lint import baseline as known  # noqa: PLC0415 - most runs have none
-    from dspark_lint.suppress import decide  # noqa: PLC0415 - as above
+    from dspark_lint.suppress import concluded, decide  # noqa: PLC0415 - as above
 
     whole = config is not None and settings.origins["paths"] == config.file
     if options["write_baseline"]:
         fresh = decide(report, config, None).report
-        number = known.write(options["write_baseline"], fresh)
-        tell(f"{options['write_baseline']}: {number} known findings")
+        number = known.write(options["write_baseline"], fresh, lambda checkpoint: concluded(checkpoint, selected))
+        tell(f"{options['write_baseline']}: {number} known finding{'' if number == 1 else 's'}")
         file = options["write_baseline"]
     outcome = decide(report, config, known.read(file) if file else None, selected=selected, whole=whole)
     held = [

@@ -40,33 +40,48 @@ class Style(NamedTuple):
     explain: bool
 
 
-def wanted(formats: Sequence[str], output: str | None) -> list[Wanted]:
+def wanted(formats: Sequence[str], outputs: Sequence[str]) -> list[Wanted]:
     """Read ``--format`` and ``--output``: files first, so that they are written whatever becomes of standard output.
 
     Raises UsageError for an unknown format, for two that would write to one place, and for a place without a format.
     """
-    pairs: list[Wanted] = []
-    for given in formats or ("auto",):
-        name, equals, file = given.partition("=")
-        name = resolve_format(name, os.environ)
-        if name not in FORMATS:
-            raise UsageError(f"--format {name}: not one of auto, {', '.join(FORMATS)}")
-        if equals and not file:
-            raise UsageError(f"--format {given}: no file after the equals sign")
-        pairs.append(Wanted(name, file if equals else None))
+    read = [_of_output(given) for given in outputs]
+    unnamed = [pair.file for pair in read if not pair.format]
+    pairs = [_of_format(given) for given in formats or ("auto",)]
     plain = [i for i, pair in enumerate(pairs) if pair.file is None]
     if len(plain) > 1:
         raise UsageError("several formats for standard output; give all but one a file (--format sarif=out.sarif)")
-    if output is not None:
-        if not output:
+    if len(unnamed) > 1:
+        raise UsageError("several files for one format; say which format each is for (--output sarif=out.sarif)")
+    if unnamed:
+        if not unnamed[0]:
             raise UsageError("--output: no file named")
         if not plain:
             raise UsageError("--output: every format has a file of its own already")
-        pairs[plain[0]] = Wanted(pairs[plain[0]].format, output)
-    files = [os.path.abspath(pair.file) for pair in pairs if pair.file is not None]
-    if len(set(files)) < len(files):
+        pairs[plain[0]] = pairs[plain[0]]._replace(file=unnamed[0])
+    pairs += [pair for pair in read if pair.format]
+    places = [os.path.realpath(pair.file) for pair in pairs if pair.file is not None]
+    if len(set(places)) < len(places):
         raise UsageError("two formats for one file")
     return sorted(pairs, key=lambda pair: pair.file is None)
+
+
+def _of_format(given: str) -> Wanted:
+    name, equals, file = given.partition("=")
+    name = resolve_format(name, os.environ)
+    if name not in FORMATS:
+        raise UsageError(f"--format {name}: not one of auto, {', '.join(FORMATS)}")
+    if equals and not file:
+        raise UsageError(f"--format {given}: no file after the equals sign")
+    return Wanted(name, file if equals else None)
+
+
+def _of_output(given: str) -> Wanted:
+    """Read one ``--output``; without a format it has the empty one. A file may be called ``./a=b``."""
+    name, equals, _ = given.partition("=")
+    if not equals or os.path.basename(name) != name:
+        return Wanted("", given)
+    return _of_format(given)
 
 
 def write(

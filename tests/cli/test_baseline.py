@@ -38,7 +38,7 @@ def test_a_known_finding_is_held_back(draft: Path, place: Path, run: Callable[..
     assert written == (
         0,
         "",
-        "dspark-lint: known.json: 1 known findings\ndspark-lint: 1 finding is held back by the baseline known.json\n",
+        "dspark-lint: known.json: 1 known finding\ndspark-lint: 1 finding is held back by the baseline known.json\n",
     )
     assert known == (0, "", "dspark-lint: 3 findings are held back by the baseline known.json\n")
     assert json.loads((place / "known.json").read_text("utf-8")) == {

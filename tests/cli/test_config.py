@@ -202,7 +202,7 @@ def test_unused_ignores_are_told(place: Path, run: Callable[..., Ran]) -> None:
     """An ignore that held nothing back is one too many, where its checkpoint was checked and its rules ran."""
     (place / "dspark-lint.toml").write_text(
         'releases = "0.32"\n'
-        '[[ignores]]\npath = "demo/exported"\nrules = ["ARC003", "DRF"]\nreason = "until the exporter is mended"\n'
+        '[[ignores]]\npath = "demo/exported"\nrules = ["ARC003", "FIL"]\nreason = "until the exporter is mended"\n'
         '[[ignores]]\npath = "elsewhere"\nrules = ["TEN"]\nreason = "another run"\n',
         encoding="utf-8",
     )
@@ -211,7 +211,7 @@ def test_unused_ignores_are_told(place: Path, run: Callable[..., Ran]) -> None:
 
     assert ran[:2] == (0, "")
     assert ran.err.splitlines() == [
-        f"dspark-lint: {place}/dspark-lint.toml: ignores[0]: DRF of demo/exported ignores nothing any more; take it out",
+        f"dspark-lint: {place}/dspark-lint.toml: ignores[0]: FIL of demo/exported ignores nothing any more; take it out",
         "dspark-lint: 1 finding is held back by the configuration's ignores",
     ]
 
