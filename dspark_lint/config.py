@@ -107,7 +107,9 @@ def read_config(file: str, *, table: bool) -> Config:
         raise UsageError(f"{file} is not TOML: {e}") from e
     if table:
         tool = document.get("tool", {})
-        document = tool.get("dspark-lint", {}) if isinstance(tool, dict) else {}
+        if not isinstance(tool, dict) or "dspark-lint" not in tool:
+            raise UsageError(f"{file} has no table [tool.dspark-lint]")
+        document = tool["dspark-lint"]
         if not isinstance(document, dict):
             raise UsageError(f"{file}: [tool.dspark-lint] is not a table")
     return _config(file, document)
@@ -200,6 +202,18 @@ def _mapping(at: _Place, value: object) -> Mapping[str, Any]:
     return value
 
 
+def _json_object(at: _Place, value: object) -> Mapping[str, Any]:
+    """Read a table that stands for vLLM's JSON, which has no dates."""
+    table = _mapping(at, value)
+    for key, inner in table.items():
+        here = at._replace(key=f"{at.key}.{key}")
+        if isinstance(inner, dict):
+            _json_object(here, inner)
+        elif not isinstance(inner, (str, int, float, list)):
+            raise here.wrong("a value that JSON has", inner)
+    return table
+
+
 def rule_prefix(text: str, where: str) -> str:
     """Return an id of a rule or a prefix of ids in capitals. Raises UsageError when no rule begins like that."""
     prefix = text.strip().upper()
@@ -252,7 +266,7 @@ KEYS: dict[str, Callable[[_Place, Any], object]] = {
     "nearest": _truth,
     "contracts": _paths,
     "targets": _targets,
-    "speculative-config": _mapping,
+    "speculative-config": _json_object,
     "select": _rules,
     "ignore": _rules,
     "severity": _severities,

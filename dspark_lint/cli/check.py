@@ -51,7 +51,9 @@ def _speculative_config(_ctx: click.Context, _param: click.Parameter, value: str
     multiple=True,
     help="Releases: 0.32, 0.32.0, '>=0.28,<0.32', 0.27..0.33, all, latest, installed. [default: latest]",
 )
-@click.option("--nearest", is_flag=True, help="For a release without a contract, use the nearest that has one.")
+@click.option(
+    "--nearest/--no-nearest", default=None, help="For a release without a contract, use the nearest that has one."
+)
 @click.option(
     "--contract",
     "contracts",
@@ -97,8 +99,13 @@ def _speculative_config(_ctx: click.Context, _param: click.Parameter, value: str
 @click.option("--no-config", is_flag=True, help="Look for no configuration file.")
 @click.option("--show-config", is_flag=True, help="Show what is in force, and where each value comes from.")
 @click.option("--baseline", metavar="FILE", help="Findings in this file are known and not told.")
+@click.option("--no-baseline", is_flag=True, help="Tell known findings too.")
 @click.option("--write-baseline", metavar="FILE", help="Write the findings of this run as known.")
-@click.option("--allow-lfs-pointers", is_flag=True, help="Git LFS pointers are no error: check what needs no weights.")
+@click.option(
+    "--allow-lfs-pointers/--no-allow-lfs-pointers",
+    default=None,
+    help="Git LFS pointers are no error: check what needs no weights.",
+)
 @click.option("--deep", is_flag=True, help="Read all tensor data: NaN, infinity, zeros, broken scales.")
 @click.option(
     "--color",
@@ -123,6 +130,8 @@ def run_check(options: dict[str, Any]) -> int:
     """Check and render; return the exit code."""
     settings = settle(options)
     value = settings.values
+    if options["write_baseline"] == "":
+        raise UsageError("--write-baseline: no file named")
     if options["show_config"]:
         return _show(settings, options["formats"])
     paths = expanded(settings)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from dspark_lint.cli.output import tell
 from dspark_lint.errors import UsageError
 
 
@@ -17,7 +19,12 @@ if TYPE_CHECKING:
 
 #: Names a configuration file may have, the first that is there counts; the second only with its table in it.
 FILES = ("dspark-lint.toml", "pyproject.toml")
-_TABLE = b"tool.dspark-lint"
+#: How TOML may open the table: by its header, by dotted keys, or inside of `tool`; a dependency of that name is none.
+_TABLE = rb"""(?mx)
+    ^[ \t]* (?:\[{1,2}[ \t]*)? ["']?tool["']? [ \t]*\.[ \t]* ["']?dspark-lint["']? [ \t]*[].=]
+  | ^[ \t]* \[[ \t]*["']?tool["']?[ \t]*\] (?s:.*) ^[ \t]* ["']?dspark-lint["']? [ \t]*[.=]
+  | ^[ \t]* ["']?tool["']? [ \t]*=.* dspark-lint
+"""
 
 #: Configuration key: the flag's name among the command's options, and the default.
 _FLAGS: dict[str, tuple[str, Any]] = {
@@ -74,9 +81,10 @@ def find(start: str) -> tuple[str, bool] | None:
 def _has_table(file: str) -> bool:
     try:
         with open(file, "rb") as handle:
-            return _TABLE in handle.read().replace(b'"', b"")
+            text = handle.read()
     except OSError:
         return False  # it is no file of ours until it says so
+    return b"dspark-lint" in text and re.search(_TABLE, text) is not None
 
 
 def settle(options: Mapping[str, Any]) -> Settings:
@@ -100,8 +108,12 @@ def settle(options: Mapping[str, Any]) -> Settings:
     origins: dict[str, str] = {}
     for key, (flag, default) in _FLAGS.items():
         given = options[flag] if flag else None
+        if given == "":
+            raise UsageError(f"--{key}: no file named")
         written = getattr(config, key.replace("-", "_")) if config is not None else None
-        if given or (given is not None and not isinstance(given, (tuple, bool))):
+        if key == "baseline" and options["no_baseline"]:
+            values[key], origins[key] = None, "a flag"
+        elif given is not None and given != ():
             values[key], origins[key] = given, "a flag"
         elif config is not None and written not in ((), {}, None):
             values[key], origins[key] = written, config.file
@@ -126,10 +138,14 @@ def expanded(settings: Settings) -> list[str]:
 
     found: list[str] = []
     for pattern in paths:
-        hits = sorted(glob(pattern, recursive=True)) if has_magic(pattern) else [pattern]
         if not has_magic(pattern) and not os.path.lexists(pattern):
             raise UsageError(f"{settings.config.file}: paths: {pattern}: no such file or directory")
-        found += [shown for hit in hits if (shown := _near(hit)) not in found and os.path.isdir(hit)]
+        hits = sorted(glob(pattern, recursive=True)) if has_magic(pattern) else [pattern]
+        if os.path.basename(pattern) in ("*", "**"):  # whatever lies beside checkpoints is none
+            hits = [hit for hit in hits if os.path.isdir(hit)]
+        if not hits:
+            tell(f"{settings.config.file}: paths: {_near(pattern)} matches nothing")
+        found += [shown for hit in hits if (shown := _near(hit)) not in found]
     return found
 
 
@@ -144,6 +160,8 @@ def shown(settings: Settings, *, as_json: bool) -> str:
     import json  # noqa: PLC0415 - only for --show-config
 
     rows = {key: (_plain(value), settings.origins[key]) for key, value in settings.values.items()}
+    if not rows["releases"][0]:
+        rows["releases"] = (["latest"] if not rows["contracts"][0] else ["those of the contracts"], "default")
     if as_json:
         document = {
             "schema_version": 1,

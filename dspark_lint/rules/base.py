@@ -195,6 +195,8 @@ def clause_findings(ctx: Context, rule: str, checks: Mapping[str, Mapping[str, A
             continue
         when = evaluate(str(clause.get("when", "true")), binding)
         if when is not UNKNOWN and not when:
+            if "target.known and" in str(clause["when"]) and not binding.get("target").get("known"):
+                binding.needs_target.add(rule)
             continue
         holds = evaluate(str(clause["require"]), binding) if when is not UNKNOWN else UNKNOWN
         if holds is UNKNOWN:

@@ -105,6 +105,98 @@ def test_stale_entries_are_told(args: tuple[str, ...], stale: bool, draft: Path,
     assert (ran.code, "ARC003 of drafts/one (/architectures) is stale" in ran.err) == (0, stale)
 
 
+@pytest.mark.parametrize(
+    ("then", "args", "stale"),
+    [
+        pytest.param({}, ("--target", "demo/target"), False, id="still so"),
+        pytest.param({}, (), False, id="without the target nothing can be said"),
+        pytest.param({"rope_theta": 1e6}, ("--target", "demo/target"), True, id="mended"),
+        pytest.param({"architectures": ["Nobody"]}, ("--target", "demo/target"), False, id="another finding covers it"),
+        pytest.param(None, ("--target", "demo/target"), False, id="the configuration cannot be read any more"),
+    ],
+)
+def test_only_silence_that_means_something_is_stale(
+    then: dict[str, Any] | None, args: tuple[str, ...], stale: bool, draft: Path, place: Path, run: Callable[..., Ran]
+) -> None:
+    """A rule that could not come to a conclusion about this checkpoint says nothing of its entries."""
+    shutil.copytree(place / "demo" / "converted", draft, dirs_exist_ok=True)
+    set_keys(draft, rope_theta=500.0)
+    both = ("drafts/one", "demo/converted", "--vllm", "0.32")
+    run(*both, "--target", "demo/target", "--write-baseline", "known.json", "--select", "TGT006")
+    assert [e["rule"] for e in json.loads((place / "known.json").read_text("utf-8"))["findings"]] == ["TGT006"]
+    if then is None:
+        (draft / "config.json").write_text("{", encoding="utf-8")
+    else:
+        set_keys(draft, **then)
+
+    ran = run(*both, *args, "--baseline", "known.json")
+
+    assert ("TGT006 of drafts/one (" in ran.err and "is stale: it is not found under 0.32.0" in ran.err) is stale
+
+
+@pytest.mark.parametrize("flag", ["--baseline", "--write-baseline"])
+def test_what_a_known_finding_kept_quiet_is_unchecked(flag: str, draft: Path, run: Callable[..., Ran]) -> None:
+    """Rules that the known finding stood before were not checked, and are not said to have been."""
+    run("drafts/one", "--vllm", "0.32", "--write-baseline", "known.json")
+
+    ran = run("drafts/one", "--vllm", "0.32", flag, "known.json", "--format", "json")
+
+    (result,) = json.loads(ran.out)["checkpoints"][0]["results"]
+    why = "ARC003 stands before it, and is held back"
+    assert draft.is_dir()
+    assert {"TEN001", "DRF001"} <= {u["what"] for u in result["unchecked"] if u["reason"] == why}
+    assert {"TEN001", "DRF001"}.isdisjoint(result["checked"])
+    assert "ARC003" in result["checked"]
+
+
+def test_the_file_is_the_same_whatever_the_order(draft: Path, place: Path, run: Callable[..., Ran]) -> None:
+    """Sorted, a line a value: two runs that find the same write the same bytes, and one entry more is one hunk."""
+    shutil.copytree(draft, draft.parent / "two")
+    for name, args in {
+        "a": ("drafts/one", "drafts/two"),
+        "b": ("drafts/two", "drafts/one"),
+        "c": ("drafts/two",),
+    }.items():
+        run(*args, "--vllm", "0.31..0.32", "--write-baseline", f"{name}.json")
+    a, b, c = ((place / f"{name}.json").read_text("utf-8") for name in "abc")
+
+    assert a == b
+    assert json.loads(a)["findings"][-1:] == json.loads(c)["findings"]
+    assert a.count("\n") == c.count("\n") + 7
+
+
+def test_writing_keeps_what_was_not_asked_about(draft: Path, place: Path, run: Callable[..., Ran]) -> None:
+    """With --select the entries of other rules stay; those of the rules that ran are written anew."""
+    run("drafts/one", "--vllm", "0.32", "--write-baseline", "known.json")
+    before = (place / "known.json").read_text("utf-8")
+    shutil.copytree(place / "demo" / "converted", draft, dirs_exist_ok=True)
+
+    run("drafts/one", "--vllm", "0.32", "--write-baseline", "known.json", "--select", "TEN")
+    kept = (place / "known.json").read_text("utf-8")
+    run("drafts/one", "--vllm", "0.32", "--write-baseline", "known.json", "--select", "ARC")
+
+    assert (kept, json.loads((place / "known.json").read_text("utf-8"))["findings"]) == (before, [])
+
+
+def test_a_file_that_cannot_be_written_is_left(
+    draft: Path, place: Path, run: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was known is not lost for a disk that is full: the new file takes the place of the old one whole."""
+    run("drafts/one", "--vllm", "0.32", "--write-baseline", "known.json")
+    before = (place / "known.json").read_text("utf-8")
+    set_keys(draft, architectures=["Nobody"])
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.replace", full)
+    ran = run("drafts/one", "--vllm", "0.32", "--write-baseline", "known.json")
+
+    assert ran == (2, "", "dspark-lint: baseline known.json cannot be written: No space left on device\n")
+    assert (place / "known.json").read_text("utf-8") == before
+    assert sorted(p.name for p in place.iterdir()) == ["demo", "drafts", "known.json"]
+
+
 def test_a_checkpoint_that_is_gone_is_stale(draft: Path, run: Callable[..., Ran]) -> None:
     """Nothing stands there any more: its entries are told, and the next writing takes them out."""
     run("drafts/one", "--vllm", "0.32", "--write-baseline", "known.json")

@@ -43,11 +43,38 @@ def releases(ran: Ran) -> list[str]:
         pytest.param({"dspark-lint.toml": 'releases = "0.31"'}, ["0.31.0"], id="a file of its own"),
         pytest.param({"pyproject.toml": f'{TABLE}releases = "0.31"'}, ["0.31.0"], id="a table of pyproject.toml"),
         pytest.param({"pyproject.toml": '[tool."dspark-lint"]\nreleases = "0.31"'}, ["0.31.0"], id="a quoted table"),
+        pytest.param({"pyproject.toml": '[ tool . dspark-lint ]\nreleases = "0.31"'}, ["0.31.0"], id="a spaced table"),
+        pytest.param({"pyproject.toml": 'tool.dspark-lint.releases = "0.31"'}, ["0.31.0"], id="dotted keys"),
+        pytest.param(
+            {"pyproject.toml": '[tool]\nother = 1\ndspark-lint = {releases = "0.31"}'}, ["0.31.0"], id="inside of tool"
+        ),
+        pytest.param({"pyproject.toml": 'tool = {dspark-lint = {releases = "0.31"}}'}, ["0.31.0"], id="all inline"),
+        pytest.param(
+            {"pyproject.toml": '[tool.dspark-lint.severity]\nFIL = "off"', "../dspark-lint.toml": 'releases = "0.31"'},
+            ["0.33.0"],
+            id="a table of the table",
+        ),
+        pytest.param(
+            {
+                "pyproject.toml": '[[tool.dspark-lint.ignores]]\npath = "x"\nrules = "FIL"\nreason = "y"',
+                "../dspark-lint.toml": 'releases = "0.31"',
+            },
+            ["0.33.0"],
+            id="an array of the table",
+        ),
         pytest.param({"../dspark-lint.toml": 'releases = "0.31"'}, ["0.31.0"], id="upwards"),
         pytest.param(
             {"../dspark-lint.toml": 'releases = "0.31"', "pyproject.toml": "[project]\nname = 'x'"},
             ["0.31.0"],
             id="past a pyproject.toml that says nothing of it",
+        ),
+        pytest.param(
+            {
+                "../dspark-lint.toml": 'releases = "0.31"',
+                "pyproject.toml": '# [tool.dspark-lint] stands above\n[tool]\n[dependency-groups]\ndev = ["dspark-lint"]',
+            },
+            ["0.31.0"],
+            id="past one that only names the tool",
         ),
         pytest.param(
             {"dspark-lint.toml": 'releases = "0.31"', "pyproject.toml": f'{TABLE}releases = "0.30"'},
@@ -112,6 +139,12 @@ def test_the_nearest_file_counts(
         ),
         pytest.param(f'paths = ["{REFUSED}"]', (), 1, [(REFUSED, "ARC003", "error")], id="paths"),
         pytest.param('paths = ["demo/[ec]*"]', (), 1, [(REFUSED, "ARC003", "error")], id="a glob"),
+        pytest.param(
+            f'paths = ["{REFUSED}/config.json"]', (), 1, [(f"{REFUSED}/config.json", "ARC003", "error")], id="a file"
+        ),
+        pytest.param(
+            'paths = ["demo/ex*/*.json"]', (), 1, [(f"{REFUSED}/config.json", "ARC003", "error")], id="a glob of files"
+        ),
         pytest.param(f'paths = ["{REFUSED}"]', (CLEAN,), 0, [], id="arguments over paths"),
         pytest.param('paths = ["nothing/*"]', (), 3, [], id="a glob that matches nothing"),
         pytest.param('[targets]\n"demo/*" = "demo/target"\n', (CLEAN,), 0, [], id="a target that fits"),
@@ -174,6 +207,9 @@ def test_a_target_for_each_path(place: Path, run: Callable[..., Ran]) -> None:
         ("targets = 'x'", "targets must be a table"),
         ("releases = [", "is not TOML"),
         ("baseline = 'nothing.json'", "nothing.json cannot be read"),
+        ("baseline = ''", "baseline must be a string"),
+        ("contracts = 'nothing.yaml'", "nothing.yaml"),
+        ("[speculative-config]\nmethod = 1979-05-27", "speculative-config.method must be a value that JSON has"),
     ],
 )
 def test_a_mistake_is_a_usage_error(text: str, message: str, place: Path, run: Callable[..., Ran]) -> None:
@@ -196,6 +232,72 @@ def test_files_that_are_named(place: Path, run: Callable[..., Ran]) -> None:
     assert releases(run(CLEAN, "--format", "json", "--no-config")) == ["0.33.0"]
     missing = run(CLEAN, "--config", "missing.toml")
     assert (missing.code, missing.err) == (2, "dspark-lint: --config missing.toml: no such file\n")
+    (place / "pyproject.toml").write_text("[project]", encoding="utf-8")
+    without = run(CLEAN, "--config", "pyproject.toml")
+    assert (without.code, without.err) == (
+        2,
+        f"dspark-lint: {place}/pyproject.toml has no table [tool.dspark-lint]\n",
+    )
+
+
+def test_what_a_flag_takes_back(place: Path, run: Callable[..., Ran]) -> None:
+    """What the file turns on, a flag turns off: a nearest release, pointers, the baseline."""
+    assert run(REFUSED, "--vllm", "0.32", "--write-baseline", "known.json").code == 0
+    (place / "dspark-lint.toml").write_text(
+        'releases = "0.99"\nnearest = true\nallow-lfs-pointers = true\nbaseline = "known.json"', encoding="utf-8"
+    )
+
+    assert run(REFUSED).code == 0
+    assert run(REFUSED, "--no-baseline").code == 1
+    assert "0.99" in run(REFUSED, "--no-nearest").err
+    said = json.loads(run("--show-config", "--format", "json", "--no-allow-lfs-pointers", "--no-baseline").out)[
+        "values"
+    ]
+    assert (said["allow-lfs-pointers"], said["baseline"]) == (
+        {"value": False, "from": "a flag"},
+        {"value": None, "from": "a flag"},
+    )
+
+
+def test_a_glob_that_matches_nothing_is_told(place: Path, run: Callable[..., Ran]) -> None:
+    """A gate that has lost part of what it was about says so, and checks the rest."""
+    (place / "dspark-lint.toml").write_text(f'paths = ["{CLEAN}", "lost/*"]', encoding="utf-8")
+
+    assert run("--format", "concise") == (
+        0,
+        "",
+        f"dspark-lint: {place}/dspark-lint.toml: paths: lost/* matches nothing\n",
+    )
+
+
+def test_without_a_reader_of_toml(place: Path, run: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python 3.10 has none: a configuration is never passed over for that, it is an error that says what to install."""
+
+    def missing(name: str) -> None:
+        raise ImportError(name)
+
+    (place / "dspark-lint.toml").write_text('releases = "0.31"', encoding="utf-8")
+    monkeypatch.setattr("dspark_lint.config.import_module", missing)
+    ran = run(CLEAN)
+
+    assert (ran.code, ran.out, ran.err) == (
+        2,
+        "",
+        "dspark-lint: to read TOML under Python 3.10: pip install 'dspark-lint[toml]'\n",
+    )
+
+
+def test_no_configuration_costs_nothing(place: Path, tool: Callable[..., Ran]) -> None:
+    """Without a file, or past one of another program, nothing that reads or applies a configuration is imported."""
+    (place / "pyproject.toml").write_text("[tool.ruff]\n", encoding="utf-8")
+
+    ran = tool(CLEAN, PYTHONPROFILEIMPORTTIME="1")
+
+    imported = {line.rpartition("|")[2].strip() for line in ran.err.splitlines() if line.startswith("import time:")}
+    assert ran.code == 0
+    assert "dspark_lint.cli.settings" in imported
+    assert imported & {"tomllib", "tomli", "glob", "dspark_lint.config", "dspark_lint.suppress"} == set()
+    assert "dspark_lint.baseline" not in imported
 
 
 def test_unused_ignores_are_told(place: Path, run: Callable[..., Ran]) -> None:

@@ -16,6 +16,7 @@ import pytest
 from cli.conftest import plain_environment
 
 from dspark_lint.cli import exits
+from dspark_lint.cli.main import run as run_tool
 from dspark_lint.report import FORMATS, MACHINE
 
 
@@ -113,6 +114,21 @@ ROWS: list[tuple[str, int, tuple[str, ...]]] = [
     ("a target that is not there", 2, (CLEAN, "--target", "nowhere")),
     ("an empty target", 2, (CLEAN, "--target", "")),
     ("a contract that is not there", 2, (CLEAN, "--contract", "nowhere.yaml")),
+    ("a configuration that is not there", 2, (CLEAN, "--config", "nowhere.toml")),
+    ("a configuration that is a directory", 2, (CLEAN, "--config", "demo")),
+    ("a configuration that is none", 2, (CLEAN, "--config", f"{CLEAN}/config.json")),
+    ("a configuration without a name", 2, (CLEAN, "--config", "")),
+    ("a baseline that is not there", 2, (CLEAN, "--baseline", "nowhere.json")),
+    ("a baseline that is a directory", 2, (CLEAN, "--baseline", "demo")),
+    ("a baseline that is something else", 2, (CLEAN, "--baseline", f"{CLEAN}/config.json")),
+    ("a baseline that is no text", 2, (CLEAN, "--baseline", f"{CLEAN}/model.safetensors")),
+    ("a baseline without a name", 2, (CLEAN, "--baseline", "")),
+    ("a baseline to write without a name", 2, (CLEAN, "--write-baseline", "")),
+    ("a baseline to write that is something else", 2, (CLEAN, "--write-baseline", f"{CLEAN}/config.json")),
+    ("a baseline to write where nothing can be", 2, (CLEAN, "--write-baseline", "no/such/known.json")),
+    ("the configuration in force", 0, ("--show-config",)),
+    ("the configuration in force, in a format of reports", 2, ("--show-config", "--format", "sarif")),
+    ("findings that are written as known", 0, (REFUSED, "--write-baseline", "known.json")),
 ]  # fmt: skip
 
 
@@ -139,6 +155,64 @@ PLACES: list[tuple[str, int, Callable[[Path], str], tuple[str, ...]]] = [
     ("no checkpoint", 3, empty, ()),
     ("no checkpoint, and nothing matters", 3, empty, ("--fail-on", "never")),
     ("rules that need more than was given", 3, lambda _: CLEAN, ("--select", "VAL004")),
+]
+
+
+def known(make: Callable[[Path], str]) -> Callable[[Path], str]:
+    """The same with everything found there in a baseline that the configuration names."""
+
+    def made(place: Path) -> str:
+        name = make(place)
+        run_tool([name, "--no-config", "--write-baseline", str(place / "known.json")])
+        (place / "dspark-lint.toml").write_text('baseline = "known.json"', encoding="utf-8")
+        return name
+
+    return made
+
+
+def configured(text: str, make: Callable[[Path], str]) -> Callable[[Path], str]:
+    """The same with a configuration."""
+
+    def made(place: Path) -> str:
+        (place / "dspark-lint.toml").write_text(text, encoding="utf-8")
+        return make(place)
+
+    return made
+
+
+def pointers(place: Path) -> str:
+    """A clean checkpoint whose weights are a Git LFS pointer."""
+    (place / "pointers").mkdir()
+    (place / "pointers" / "config.json").write_bytes((place / CLEAN / "config.json").read_bytes())
+    (place / "pointers" / "model.safetensors").write_text(
+        f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 1\n", encoding="utf-8"
+    )
+    return "pointers"
+
+
+IGNORED = '[[ignores]]\npath = "{}"\nrules = "{}"\nreason = "a test"\n'
+PLACES += [
+    ("refused in a known way", 0, known(lambda _: REFUSED), ()),
+    ("refused in a known way, which is told", 1, known(lambda _: REFUSED), ("--no-baseline",)),
+    ("refused in a known way, elsewhere in a new one", 1, known(lambda _: REFUSED), ("demo",)),
+    ("cannot be parsed, which is known", 3, known(broken), ()),
+    ("cannot be parsed, which is ignored", 3, configured(IGNORED.format("broken", "FIL"), broken), ()),
+    ("cannot be parsed, which is off", 3, configured('[severity]\nFIL = "off"', broken), ()),
+    ("refused, which is ignored", 0, configured(IGNORED.format(REFUSED, "ARC003"), lambda _: REFUSED), ()),
+    ("refused, which is ignored elsewhere", 1, configured(IGNORED.format("x", "ARC003"), lambda _: REFUSED), ()),
+    ("refused, which is a warning", 0, configured('[severity]\nARC003 = "warning"', lambda _: REFUSED), ()),
+    (
+        "refused, which is a warning that fails",
+        1,
+        configured('[severity]\nARC003 = "warning"', lambda _: REFUSED),
+        ("--fail-on", "warning"),
+    ),
+    ("pointers", 1, pointers, ()),
+    ("pointers that are allowed", 0, pointers, ("--allow-lfs-pointers",)),
+    ("pointers that are allowed, asked about tensors", 3, pointers, ("--allow-lfs-pointers", "--select", "TEN001")),
+    ("pointers that are known", 0, known(pointers), ()),
+    ("a configuration with a mistake", 2, configured("colour = 1", lambda _: CLEAN), ()),
+    ("a configuration with a mistake that is not looked for", 0, configured("[", lambda _: CLEAN), ("--no-config",)),
 ]
 
 
@@ -439,7 +513,7 @@ def test_quiet_and_verbose(run: Callable[..., Ran]) -> None:
 
     assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
     assert "no findings in 1 checkpoint" in plain.out
-    assert "unchecked 4 checks not made, -v lists them: needs --deep\n" in plain.out
+    assert "unchecked 11 checks not made, -v lists them: needs --deep; needs --target\n" in plain.out
     assert "unchecked VAL004, VAL005, VAL003, all but norms and biases, " in verbose.out
     assert "FIL" not in run(REFUSED, "-q", "--select", "ARC").out
     assert run("demo/target", "-q").code == run("demo/target").code != 0
