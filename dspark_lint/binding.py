@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dspark_lint import runtime_config as rc
 from dspark_lint.contract.expr import UNKNOWN, evaluate, names_in
 from dspark_lint.errors import ContractError
-from dspark_lint.scope import function_of, namespace_of
+from dspark_lint.scope import as_integer, function_of, namespace_of
 
 
 if TYPE_CHECKING:
@@ -76,6 +76,9 @@ class Binding:
         self.path = path
         self.target = target
         self.serve = {**(serve or {}), "given": serve is not None}
+        tokens = self.serve.get("num_speculative_tokens")
+        if isinstance(tokens, (str, float)) and (number := as_integer(tokens)) is not None:
+            self.serve["num_speculative_tokens"] = number
         self.classes = contract.classes
         self.tensors = tensors
         self.inventory: Inventory | None = None
@@ -152,6 +155,9 @@ class Binding:
         if self.serve["given"] and (said is None or said == methods["fallback"]):
             method, clause = self.detected()
             return method, clause, False
+        if isinstance(said, str) and said in methods.get("detected_anyway", ()):
+            method, clause = self.detected()
+            return (method, clause, False) if clause else (said, methods["undetected"], False)
         if isinstance(said, str):
             return said, {}, False
         for _, clause in ordered(methods["infer"]):

@@ -18,6 +18,17 @@ if TYPE_CHECKING:
     from dspark_lint.checkpoint.torchfile import TorchFile
 
 
+def as_integer(value: Any) -> int | None:
+    """Return a value as a lenient validator takes it for an integer: "4", 4.0 and true count; None for anything else."""
+    if isinstance(value, (bool, int)):
+        return int(value)
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    if isinstance(value, str) and re.fullmatch(r"\s*[+-]?\d{1,18}(\.0*)?\s*", value):
+        return int(float(value))
+    return None
+
+
 @lru_cache(maxsize=256)
 def _glob(pattern: str) -> Callable[[str], Any]:
     return re.compile(fnmatch.translate(pattern)).match

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dspark_lint.contract.expr import evaluate
 from dspark_lint.rules.base import Context, Rule, as_json, config_file, fill, finding, in_contract
+from dspark_lint.rules.serving import serve_flags, unread
 
 
 if TYPE_CHECKING:
@@ -53,13 +54,6 @@ def _stands(ctx: Context) -> tuple[str, str]:
     return f"architectures is {what}{filled}", "nothing" if raw is None else as_json(raw)
 
 
-def _unread(ctx: Context) -> bool:
-    """Whether the file has no reader at all, which ARC007 says."""
-    return any(
-        t.kind in ("missing_model_type", "unknown_model_type", "unknown_selector") for t in ctx.binding.runtime.troubles
-    )
-
-
 def tells_architectures(ctx: Context) -> bool:
     """Whether ARC001 or ARC002 speaks of ``architectures``, so that nobody else has to."""
     return any(True for check in (unknown_architecture, rerouted) for _ in check(ctx))
@@ -69,7 +63,7 @@ def unknown_architecture(ctx: Context) -> Iterator[Finding]:
     """ARC001: no architecture that the release knows, after its own rewriting."""
     binding = ctx.binding
     route = binding.route
-    if _unread(ctx):
+    if unread(ctx):
         return
     if route.architecture is not None or (
         not route.resolved and not binding.runtime.complete and binding.mapping is None
@@ -119,7 +113,7 @@ def _method_that_loads(ctx: Context) -> str | None:
 def rerouted(ctx: Context) -> Iterator[Finding]:
     """ARC002: the release rewrites the architecture and reaches a loader that the draft was not made for."""
     binding = ctx.binding
-    if _unread(ctx):
+    if unread(ctx):
         return
     stands, short = _stands(ctx)
     for step in binding.route.steps:
@@ -271,44 +265,6 @@ def unknown_format(ctx: Context) -> Iterator[Finding]:
                 expected=trouble.expected,
                 found=stands,
             )
-
-
-def serve_flags(ctx: Context) -> Iterator[Finding]:
-    """ARC008: what the release refuses in the speculative config itself."""
-    serve = ctx.binding.serve
-    clause = ctx.contract["serve"]["num_speculative_tokens"]
-    tokens = serve.get("num_speculative_tokens")
-    if "num_speculative_tokens" in serve and (not isinstance(tokens, int) or isinstance(tokens, bool) or tokens <= 0):
-        yield finding(
-            ctx,
-            "ARC008",
-            clause,
-            f"num_speculative_tokens is {as_json(tokens)}; vLLM {ctx.release}: {clause['says']}.",
-            expected="a positive integer",
-            found=as_json(tokens),
-        )
-    fields = ctx.contract["serve"].get("fields")
-    for field in serve if fields and serve["given"] else ():
-        if field not in fields and field != "given":
-            clause = ctx.contract["serve"]["unknown_field"]
-            yield finding(
-                ctx,
-                "ARC008",
-                clause,
-                f"the speculative config has a field {as_json(field)} that vLLM {ctx.release} does not know: {clause['says']}.",
-                expected="a field of SpeculativeConfig",
-                found=as_json(field),
-            )
-    if serve["given"] and not _unread(ctx) and ctx.binding.method not in ctx.contract["methods"]["known"]:
-        clause = ctx.contract["methods"]["unsupported"]
-        yield finding(
-            ctx,
-            "ARC008",
-            clause,
-            f"method {as_json(ctx.binding.method)} is not one that vLLM {ctx.release} has: {clause['says']}.",
-            expected=", ".join(ctx.contract["methods"]["known"]),
-            found=as_json(ctx.binding.method),
-        )
 
 
 RULES = (

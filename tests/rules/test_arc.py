@@ -120,7 +120,12 @@ CASES = [
         Case("ARC008", name, base, (served(**flags),), refused("ARC008", where), says=says, vllm=vllm)
         for name, base, flags, where, says, vllm in (
             ("zero tokens", "native", {"method": "dspark", "num_speculative_tokens": 0}, "", ("num_speculative_tokens is 0",), "0.32.0"),
-            ("tokens as text", "native", {"method": "dspark", "num_speculative_tokens": "4"}, "", ('num_speculative_tokens is "4"',), "0.32.0"),
+            ("tokens as a word", "native", {"method": "dspark", "num_speculative_tokens": "four"}, "", ('num_speculative_tokens is "four"',), "0.32.0"),
+            ("half a token", "native", {"method": "dspark", "num_speculative_tokens": 3.5}, "", ("num_speculative_tokens is 3.5",), "0.32.0"),
+            ("a sampler that is none", "native", {"method": "dspark", "num_speculative_tokens": 4, "draft_sample_method": "gumbel"}, "", ('"gumbel"', "greedy, probabilistic"), "0.32.0"),
+            ("a rejection sampler of a later release", "native", {"method": "dspark", "num_speculative_tokens": 4, "rejection_sample_method": "fly"}, "", ('"fly"', "standard, synthetic, block"), "0.32.0"),
+            ("no length", "native", {"method": "dspark", "num_speculative_tokens": 4, "max_model_len": 0}, "", ("max_model_len is 0", "from 1"), "0.32.0"),
+            ("a method that this draft is not for", "dflash", {"method": "mtp", "num_speculative_tokens": 3}, "", ('"mtp"', "Unsupported speculative method"), "0.32.0"),
             ("no tokens", "dflash", {"method": "dflash"}, "", ("no num_speculative_tokens",), "0.32.0"),
             ("no tokens before 0.31", "native", {"method": "dspark"}, "", ("no num_speculative_tokens",), "0.30.0"),
             ("unknown field", "native", {"method": "dspark", "num_speculative_tokens": 4, "blocksize": 4}, "", ('"blocksize"',), "0.32.0"),
@@ -129,6 +134,9 @@ CASES = [
             ("candidates without a Markov head", "dflash", {"method": "dflash", "num_speculative_tokens": 3, "dspark_draft_topk": 4}, "", ("dspark_draft_topk 4",), "0.32.0"),
         )
     ),
+    Case("ARC008", "what a lenient validator takes for an integer", "native", (served(method="dspark", num_speculative_tokens="4", max_model_len=None, draft_tensor_parallel_size=1.0),)),
+    Case("ARC008", "a rejection sampler that is known", "native", (served(method="dspark", num_speculative_tokens=4, rejection_sample_method="fly"),), vllm="0.33.0"),
+    Case("ARC008", "a method that is looked for in the draft all the same", "native", (served(method="mtp", num_speculative_tokens=4),)),
     Case("ARC008", "field not known yet", "native", (served(method="dspark", num_speculative_tokens=4, dspark_draft_topk=4),), (*refused("ARC008", ""), DROPPED), vllm="0.27.1", says=('"dspark_draft_topk"',)),
     Case("ARC008", "method not known yet", "native", (), refused("ARC008", ""), vllm="0.24.0", says=('"dspark"',)),
     Case("ARC008", "below dspark_block_size", "native", (moved("block_size", "dspark_block_size"), served(method="dspark", num_speculative_tokens=3)), (*refused("ARC008", ""), DROPPED), vllm="0.27.0", says=("num_speculative_tokens 3", "dspark_block_size 4")),
