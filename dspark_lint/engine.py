@@ -73,7 +73,7 @@ def judge(
     if binding is not None:
         unchecked += _scope_notes(binding, contract)
         unchecked += [
-            (f"{rule}, {part}", _WHY["deep"]) for rule, part in _PARTLY.items() if deep is None and rule in checked
+            (f"{rule} ({part})", _WHY["deep"]) for rule, part in _PARTLY.items() if deep is None and rule in checked
         ]
         unchecked += [(rule, "needs --target") for rule in sorted(binding.needs_target) if rule in checked]
     kept = [f for f in findings if selected is None or f.rule in selected]

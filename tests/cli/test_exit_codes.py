@@ -514,7 +514,7 @@ def test_quiet_and_verbose(run: Callable[..., Ran]) -> None:
     assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
     assert "no findings in 1 checkpoint" in plain.out
     assert "unchecked 11 checks not made, -v lists them: needs --deep; needs --target\n" in plain.out
-    assert "unchecked VAL004, VAL005, VAL003, all but norms and biases, " in verbose.out
+    assert "unchecked VAL004, VAL005, VAL003 (all but norms and biases), " in verbose.out
     assert "FIL" not in run(REFUSED, "-q", "--select", "ARC").out
     assert run("demo/target", "-q").code == run("demo/target").code != 0
 

@@ -185,9 +185,9 @@ def test_unchecked_without_it() -> None:
 
     assert told(result.findings) == []
     assert {what: why for what, why in result.unchecked if what.startswith("VAL")} == {
-        "VAL003, all but norms and biases": "needs --deep",
+        "VAL003 (all but norms and biases)": "needs --deep",
         **dict.fromkeys(["VAL004", "VAL005"], "needs --deep"),
-        "VAL006, all but scales of one number": "needs --deep",
+        "VAL006 (all but scales of one number)": "needs --deep",
     }
 
 
