@@ -137,6 +137,8 @@ class Entries:
         return None
 
     def _candidates(self, names: list[str], held: list[str], entry: str) -> Iterator[str]:
+        if len(names) == 1 and entry and not entry.endswith("*"):
+            yield held[0]  # the name as a whole says best what is meant
         if entry and not entry.startswith(_REGEX):
             parts = entry.strip("*").split(".")
             for start in range(len(parts)):

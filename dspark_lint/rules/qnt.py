@@ -15,8 +15,13 @@ if TYPE_CHECKING:
 
     from dspark_lint.finding import Effect, Finding
     from dspark_lint.quant.entries import Entries, Idle
-    from dspark_lint.quant.fit import Member
+    from dspark_lint.quant.fit import Member, Unquantized
     from dspark_lint.quant.modules import Module
+    from dspark_lint.quant.statement import Statement
+
+
+#: Up to so many kinds of tensors are told one by one; more of them have one cause.
+_FEW = 3
 
 
 def _numbers(members: Iterable[Member]) -> str:
@@ -41,6 +46,12 @@ def _title(ctx: Context, module: Module) -> str:
     return str(ctx.contract["quantization"]["schemes"][module.built.scheme]["title"])
 
 
+def _list(statement: Statement) -> str:
+    """Return the key of the exclusion list as this statement spells it."""
+    pointer, _ = statement.at("exclude")
+    return pointer.rpartition("/")[2] or str(statement.clause.get("entries", "the list"))
+
+
 def _why(ctx: Context, module: Module) -> str:
     """Return by what a module is quantized: the group, the entry of the map, or the want of an exclusion."""
     statement = ctx.statement
@@ -49,7 +60,7 @@ def _why(ctx: Context, module: Module) -> str:
         return f"the target {module.built.by!r} reaches it"
     if module.built.by:
         return f"the key {module.built.by!r} of quantized_layers names it"
-    return f"no entry of {statement.clause.get('entries', 'the list')} matches {module.name}"
+    return f"no entry of {_list(statement)} matches {module.name}"
 
 
 def refused_statement(ctx: Context) -> Iterator[Finding]:
@@ -79,12 +90,18 @@ def no_method(ctx: Context) -> Iterator[Finding]:
     statement = ctx.statement
     if statement is None or statement.route.get("backend") != "none" or not statement.place.value:
         return
-    clause = {"effect": "silent", "severity": "warning", **statement.route}
+    clause: dict[str, Any] = {"effect": "silent", "severity": "warning", **statement.route}
+    damage = ctx.inventory.fit.scaled if ctx.have("weights") and ctx.inventory.fit is not None else []
+    so = ""
+    if damage:
+        worst = next((s for s in damage if s.clause.get("effect") == "refused"), damage[0])
+        clause |= {"effect": worst.clause.get("effect", "silent"), "severity": "error"}
+        so = f" {plural(len(damage), 'module')} {'keeps' if len(damage) == 1 else 'keep'} quantized data on disk: {worst.clause.get('says', '')}."
     yield finding(
         ctx,
         "QNT002",
         clause,
-        f"the quantization stated in {statement.place.file} names no quant_method; vLLM {ctx.release}: {statement.route['says']}.",
+        f"the quantization stated in {statement.place.file} names no quant_method; vLLM {ctx.release}: {statement.route['says']}.{so}",
         file=statement.place.file,
         pointer=f"{statement.place.pointer}/quant_method",
         expected="a quant_method",
@@ -107,14 +124,13 @@ def idle_entries(ctx: Context) -> Iterator[Finding]:
     entries, statement, fit = _entries(ctx), ctx.statement, ctx.inventory.fit
     if entries is None or statement is None or fit is None:
         return
-    damaged = {u.member.name for u in fit.unquantized}
     pointer, _ = statement.at("exclude")
     groups: dict[tuple[str, str, bool], list[Idle]] = {}
     for idle in entries.idle():
-        hurt = bool(damaged & set(idle.meant))
+        hurt = any(u.member.name in idle.meant for u in fit.unquantized)
         groups.setdefault((_kind(fit.modules, idle), idle.why, hurt), []).append(idle)
     told = False
-    for (generic, _, hurt), items in groups.items():
+    for (generic, _, _), items in groups.items():
         first = items[0]
         listed = (
             repr(first.entry)
@@ -122,9 +138,11 @@ def idle_entries(ctx: Context) -> Iterator[Finding]:
             else f"{len(items)} entries ({', '.join(repr(i.entry) for i in items[:3])}{', …' if len(items) > 3 else ''})"
         )
         one = len(items) == 1
+        meant = {name for idle in items for name in idle.meant}
+        damage = [u for u in fit.unquantized if u.member.name in meant]
         clause = {
-            "effect": "silent" if hurt else "advice",
-            "severity": "warning" if hurt else "info",
+            "effect": _worst(u.effect for u in damage),
+            "severity": ("warning" if _kept_otherwise(damage) else "error") if damage else "info",
             "source": statement.clause.get("match_source"),
         }
         if not generic:
@@ -132,7 +150,7 @@ def idle_entries(ctx: Context) -> Iterator[Finding]:
                 ctx,
                 "QNT003",
                 clause,
-                f"{listed} of {statement.clause['entries']} {'matches' if one else 'match'} no module of this draft; vLLM {ctx.release} passes over such entries in silence.",
+                f"{listed} of {_list(statement)} {'matches' if one else 'match'} no module of this draft; vLLM {ctx.release} passes over such entries in silence.",
                 file=statement.place.file,
                 pointer=f"{pointer}/{first.at}",
                 found=first.entry,
@@ -146,14 +164,36 @@ def idle_entries(ctx: Context) -> Iterator[Finding]:
             ctx,
             "QNT003",
             clause,
-            f"{listed} of {statement.clause['entries']} {'matches' if one else 'match'} no module that vLLM {ctx.release} builds{_meaning(fit.modules, first, instead)}{ways}.",
+            f"{listed} of {_list(statement)} {'matches' if one else 'match'} no module that vLLM {ctx.release} builds{_meaning(fit.modules, first, instead)}{_built_quantized(ctx, damage)}{ways}.",
             file=statement.place.file,
             pointer=f"{pointer}/{first.at}",
+            module=damage[0].member.module.name if damage and damage[0].member.module else None,
             expected=instead,
             found=first.entry,
             count=len(items),
             fix=f"write {instead!r}" + ("" if one else ", and so on") if instead else None,
         )
+
+
+def _worst(effects: Iterable[Effect]) -> Effect:
+    seen = set(effects)
+    return "refused" if "refused" in seen else "silent" if "silent" in seen else "advice"
+
+
+def _kept_otherwise(items: list[Unquantized]) -> bool:
+    """Whether all of these keep their scales: another kind of quantized weight, which may well be meant."""
+    return all(i.scaled for i in items) and _worst(i.effect for i in items) == "silent"
+
+
+def _built_quantized(ctx: Context, damage: list[Unquantized]) -> str:
+    """Return what becomes of the modules that an entry was meant to take out."""
+    if not damage:
+        return ""
+    first = damage[0]
+    assert first.member.module is not None
+    one = len(damage) == 1
+    name = first.member.name if one else f"{first.member.name} and {len(damage) - 1} more"
+    return f", so {name}, {first.dtype} on disk, {'is' if one else 'are'} built quantized ({_title(ctx, first.member.module)}): {first.says}"
 
 
 def _kind(modules: list[Module], idle: Idle) -> str:
@@ -181,19 +221,25 @@ def wide_entries(ctx: Context) -> Iterator[Finding]:
     if entries is None or statement is None or fit is None:
         return
     pointer, _ = statement.at("exclude")
-    hurt = {s.member.name for s in fit.scaled}
     for index, entry, modules in entries.wide():
-        bad = bool({h for m in modules for h in m.holds} & hurt)
+        held = {h for m in modules for h in m.holds}
+        damage = [s for s in fit.scaled if s.member.name in held]
+        worst = next((s for s in damage if s.clause.get("effect") == "refused"), damage[0] if damage else None)
+        so = (
+            f", though {plural(len(damage), 'weight')} of them keep{'s' if len(damage) == 1 else ''} quantized data on disk: {worst.clause.get('says', '')}"
+            if worst is not None
+            else ""
+        )
         names = ", ".join(m.name for m in modules[:3]) + (", …" if len(modules) > 3 else "")
         yield finding(
             ctx,
             "QNT004",
             {
-                "effect": "silent" if bad else "advice",
-                "severity": "warning" if bad else "info",
+                "effect": worst.clause.get("effect", "silent") if worst is not None else "advice",
+                "severity": "error" if worst is not None else "info",
                 "source": statement.clause.get("match_source"),
             },
-            f"{entry!r} is a piece of {names}, so vLLM {ctx.release} leaves {plural(len(modules), 'module')} unquantized by it; {statement.clause['match_says']}.",
+            f"{entry!r} is a piece of {names}, so vLLM {ctx.release} leaves {plural(len(modules), 'module')} unquantized by it{so}; {statement.clause['match_says']}.",
             file=statement.place.file,
             pointer=f"{pointer}/{index}",
             module=modules[0].name,
@@ -211,7 +257,11 @@ def left_unquantized(ctx: Context) -> Iterator[Finding]:
     if fit is None:
         return
     groups: dict[tuple[str, str, str], list[Any]] = {}
+    entries = _entries(ctx)
+    told = {name for idle in entries.idle() for name in idle.meant} if entries is not None else set()
     for item in fit.unquantized:
+        if item.member.name in told:
+            continue  # QNT003 tells it, at the entry that was meant to take the module out
         home = item.member.module.template if item.member.module is not None else item.member.pattern
         groups.setdefault((home, item.dtype, item.effect), []).append(item)
     merged: dict[tuple[str, str, str], list[Any]] = {}
@@ -253,7 +303,7 @@ def _exclude_fix(ctx: Context, held: list[str]) -> str:
         return "quantize it"
     entry = entries.suggest(held)
     return (
-        f"add {entry!r} to {statement.clause['entries']}, or quantize it"
+        f"add {entry!r} to {_list(statement)}, or quantize it"
         if entry
         else "take these modules out by their run-time names, or quantize them"
     )
@@ -262,10 +312,14 @@ def _exclude_fix(ctx: Context, held: list[str]) -> str:
 def scaled_for_nothing(ctx: Context) -> Iterator[Finding]:
     """QNT006: scales or packed weights of a module that is built unquantized."""
     fit = ctx.inventory.fit
-    if fit is None:
-        return
+    if fit is None or (ctx.statement is not None and ctx.statement.backend == "none"):
+        return  # of a statement that counts for nothing QNT002 tells
     groups: dict[tuple[str, str], list[Any]] = {}
+    entries = _entries(ctx)
+    told = {h for _, _, modules in entries.wide() for m in modules for h in m.holds} if entries is not None else set()
     for item in fit.scaled:
+        if item.member.name in told:
+            continue  # QNT004 tells it, at the entry that takes it out
         groups.setdefault((item.member.pattern, str(item.clause.get("effect"))), []).append(item)
     if len(groups) > 4:
         folded: dict[tuple[str, str], list[Any]] = {}
@@ -301,8 +355,6 @@ def _unquantized_because(ctx: Context, member: Member) -> str:
     statement = ctx.statement
     if statement is None:
         return "the checkpoint states no quantization, and the module is built unquantized"
-    if statement.backend == "none":
-        return "the stated quantization counts for nothing, and the module is built unquantized"
     if member.module is None:
         return "this release never builds that module quantized"
     built = member.module.built
@@ -374,9 +426,10 @@ def sizes(ctx: Context) -> Iterator[Finding]:
     if fit is None:
         return
     seen: set[tuple[str, str]] = set()
+    meant_otherwise = {u.member.name for u in fit.unquantized}
     for module, side, size, divisor, clause in fit.indivisible:
-        if (module.template, side) in seen:
-            continue
+        if (module.template, side) in seen or meant_otherwise.issuperset(module.holds):
+            continue  # a module that nobody quantized is told by what builds it quantized
         seen.add((module.template, side))
         same = [1 for m, s, *_ in fit.indivisible if (m.template, s) == (module.template, side)]
         yield finding(
@@ -395,17 +448,29 @@ def sizes(ctx: Context) -> Iterator[Finding]:
     groups: dict[str, list[Any]] = {}
     for mismatch in fit.mismatches:
         groups.setdefault(mismatch.expected.pattern, []).append(mismatch)
+    if len(groups) > _FEW:  # the group or block of the statement is another than that on disk
+        folded: dict[str, list[Any]] = {}
+        for items in groups.values():
+            folded.setdefault(items[0].expected.pattern.rpartition(".")[2], []).extend(items)
+        groups = folded
     for items in groups.values():
-        first = items[0]
+        first = next((m for m in items if not m.cut), items[0])
         loader = ctx.contract["parameter_loaders"][first.expected.clause.get("loader", "plain")]
-        subject = first.disk if len(items) == 1 else f"{first.expected.pattern} ({len(items)} tensors)"
+        subject = (
+            first.disk
+            if len(items) == 1
+            else f"{first.expected.pattern} ({len(items)} tensors)"
+            if len({m.expected.pattern for m in items}) == 1
+            else f"{first.disk}, like {len(items) - 1} more of its kind,"
+        )
         scheme = ctx.contract["quantization"]["schemes"][first.expected.clause["scheme"]]["title"]
         effect: Effect = "silent" if all(m.cut for m in items) else "refused"
+        says = loader["says"] if effect == "silent" or "cut" not in loader["says"] else "the sizes do not fit"
         yield finding(
             ctx,
             "QNT008",
             {"source": loader.get("source"), "severity": "error"},
-            f"{subject} is {_dims(first.found)} on disk, where {scheme} keeps {_dims(first.expected.shape)}; vLLM {ctx.release}: {loader['says']}.",
+            f"{subject} is {_dims(first.found)} on disk, where {scheme} keeps {_dims(first.expected.shape)}; vLLM {ctx.release}: {says}.",
             effect=effect,
             file=_file(ctx, first.disk),
             tensor=first.disk,
