@@ -256,7 +256,7 @@ def _joined(findings: list[Finding]) -> list[Finding]:
     return found
 
 
-_OF_CONTENT = ("KEY", "DRF", "TEN", "TGT", "QNT")
+_OF_CONTENT = ("ARC001", "ARC002", "KEY", "DRF", "TEN", "TGT", "QNT")
 
 
 def _scope_notes(binding: Binding, contract: Contract) -> list[tuple[str, str]]:

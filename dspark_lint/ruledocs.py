@@ -68,6 +68,7 @@ CLAUSES: dict[str, tuple[str, ...]] = {
     "VAL004": ("values.zero.*",),
     "VAL005": ("values.rows",),
     "VAL006": ("values.scales",),
+    "VAL007": ("quantization.schemes.*.tensors.*.across",),
 }
 
 

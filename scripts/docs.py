@@ -1,6 +1,6 @@
 """Write what the docs say of the program from the program itself: scripts/docs.py [--check]
 
-The pages of docs/rules/, and in README.md what stands between the markers ``<!-- begin NAME -->`` and ``<!-- end NAME -->``.
+The pages of docs/rules/, docs/silent-damage.md, and in README.md what stands between the markers ``<!-- begin NAME -->`` and ``<!-- end NAME -->``.
 With --check nothing is written; the exit code is 1 when a file is not current.
 """
 
@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import click
+import yaml
 
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -93,6 +94,47 @@ def page(rule: Rule) -> str:
     )
 
 
+def releases_of(spans: dict[str, str]) -> str:
+    """Return the answers of a line of the silent-damage table in words: ``warning (0.25.0 to 0.28.0), error after``."""
+    parts: dict[str, list[str]] = {}
+    for span, answer in spans.items():
+        severity, effect = answer.split()
+        first, _, last = span.partition("..")
+        through = first if not last else f"{first} on" if last == shipped_releases()[-1] else f"{first} to {last}"
+        parts.setdefault(severity if effect != "refused" else "refused", []).append(through)
+    if list(spans) == [f"{shipped_releases()[0]}..{shipped_releases()[-1]}"]:
+        return next(iter(parts))
+    return "; ".join(f"{name}, {' and '.join(through)}" for name, through in parts.items())
+
+
+def silent_damage() -> str:
+    """Return the page of every known way to be served badly, from docs/silent-damage.yaml."""
+    table = yaml.safe_load((ROOT / "docs" / "silent-damage.yaml").read_text("utf-8"))
+    rows = [row for group in table["groups"] for row in group["rows"].values()]
+    told = sum("told" in row for row in rows)
+    parts = [
+        "# Silent damage",
+        "",
+        "What a release loads without a word and then serves worse than trained: every way known, and the rule that tells it.",
+        f"{told} of the {len(rows)} show in the files, or in the files and what the release and the flags are; of the rest, and of the part of",
+        "some that does not show, the reason stands below. A release is meant where it says one; `error`, `warning` and `info` are what",
+        "the finding is, `refused` an error of what the release does not load after all. Each line is a test: a draft that shows it, and a",
+        "twin that does not.",
+        "",
+    ]
+    for group in table["groups"]:
+        parts += [f"## {group['title']}", "", "| | what happens | told by |", "|---|---|---|"]
+        for sid, row in group["rows"].items():
+            lines = [
+                f"[{line['rule']}](rules/{line['rule']}.md) {line['when']}: {releases_of(line['as'])}"
+                for line in row.get("told", ())
+            ]
+            lines += [f"*Unseen:* {row['unseen']}"] if "unseen" in row else []
+            parts.append(f"| {sid} | {row['says']} | {'<br>'.join(lines)} |")
+        parts.append("")
+    return "\n".join(parts)
+
+
 def index() -> str:
     """Return the page that lists the rules, family by family."""
     parts = ["# Rules", "", "`dspark-lint explain RULE` prints a page at the terminal.", ""]
@@ -166,6 +208,7 @@ def documents() -> dict[Path, str]:
     return {
         readme: filled(readme.read_text("utf-8")),
         pages / "README.md": index(),
+        ROOT / "docs" / "silent-damage.md": silent_damage(),
         **{pages / f"{rule.id}.md": page(rule) for rule in REGISTRY.values()},
     }
 

@@ -12,6 +12,7 @@ import random
 import struct
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from conformance.live.cases import WEIGHTS, Spec, from_case
@@ -188,13 +189,43 @@ def gemma4() -> Spec:
     return from_case(next(case for case in read_corpus("loader") if case["id"] == "base.gemma4"))
 
 
+def embedded() -> Spec:
+    """A target of FP8 with an unquantized MTP head in its checkpoint, which no family describes."""
+    exclude = ["lm_head", "mtp*"]
+    config = {**LAYER_KEYS, "architectures": ["Qwen3_5ForCausalLM"], "model_type": "qwen3_5_text", "mtp_num_hidden_layers": 1}
+    tensors = {
+        "lm_head.weight": ("BF16", (ROWS, HIDDEN)),
+        "model.embed_tokens.weight": ("BF16", (ROWS, HIDDEN)),
+        "model.layers.0.mlp.down_proj.weight": ("F8_E4M3", (HIDDEN, MLP)),
+        "model.layers.0.mlp.down_proj.weight_scale": ("F32", ()),
+        "model.layers.0.mlp.down_proj.input_scale": ("F32", ()),
+        "mtp.fc.weight": ("BF16", (HIDDEN, 2 * HIDDEN)),
+        "mtp.norm.weight": ("BF16", (HIDDEN,)),
+        **{f"mtp.layers.{i}.mlp.down_proj.weight": ("BF16", (HIDDEN, MLP)) for i in range(LAYERS)},
+    }
+    quantization = {"quant_algo": "FP8", "kv_cache_quant_algo": None, "exclude_modules": exclude}
+    text = json.dumps({"producer": {"name": "modelopt", "version": "0.47.0"}, "quantization": quantization})
+    return Spec(config, tensors, {}, {}, {}, {"hf_quant_config.json": {"text": text}})
+
+
 BASES: dict[str, Callable[[], Spec]] = {
     "native": native,
     "speculators": speculators,
     "dflash": dflash,
     "modelopt": modelopt,
     "gemma4": gemma4,
+    "embedded": embedded,
 }
+
+
+@cache
+def _corpora() -> dict[str, Any]:
+    return {case["id"]: case for name in ("loader", "quant") for case in read_corpus(name)}
+
+
+def recorded(case: str) -> Spec:
+    """A recorded case."""
+    return from_case(_corpora()[case])
 
 
 # ---------------------------------------------------------------- changes beyond those of conformance.live.cases
@@ -344,8 +375,8 @@ def write(spec: Spec, root: Path, *, varied: bool = False) -> tuple[Path, Path |
 
 
 def made(base: str, *changes: Change) -> Spec:
-    """A base with changes."""
-    spec = BASES[base]()
+    """A base, or a recorded case, with changes."""
+    spec = BASES[base]() if base in BASES else recorded(base)
     for change in changes:
         change(spec)
     return spec

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rules.build import HIDDEN, ROWS, Case, Told, check, pruned, table
+from rules.silent_changes import scaled
 
 
 HALF = ROWS // 2
@@ -16,6 +17,15 @@ def wrong(rule: str, where: str, count: int = 1) -> tuple[Told, ...]:
     return (Told(rule, "error", "silent", where, count),)
 
 
+#: The recorded drafts are DFlash and exclude heads that they do not have.
+UNMATCHED = Told("QNT003", "info", "advice", "/quantization_config/quantization/exclude_modules/2", 2)
+
+
+def apart(module: str = "layers.0.self_attn.q_proj", count: int = 1) -> tuple[Told, ...]:
+    return (Told("VAL007", "warning", "silent", f"{module}.weight_scale_2", count), UNMATCHED)
+
+
+NVFP4 = "quant.dflash.nvfp4.both"
 EVEN = table("t2d", "BOOL", [i % 2 == 0 for i in range(ROWS)])
 #: Two ids of three, so that the offsets repeat as those of real tables do.
 THIRDS = [i // 2 for i in range(HALF)]
@@ -50,6 +60,13 @@ CASES = [
     Case("VAL003", "one NaN in a norm of every layer", "native", tuple(table(f"layers.{i}.input_layernorm.weight", "BF16", [NAN] + [ONE] * (HIDDEN - 1)) for i in range(2)), wrong("VAL003", "layers.0.input_layernorm.weight", 2), says=("layers.0.input_layernorm.weight and layers.1",)),
     Case("VAL003", "in a bias that is dropped", "speculators", (table("confidence_head.proj.bias", "BF16", [NAN]),), (DROPPED,), vllm="0.27.0"),
     Case("VAL003", "ones", "native", (table("norm.weight", "BF16", [ONE] * HIDDEN),)),
+    # VAL007: one module, different scales
+    Case("VAL007", "half of its neighbours'", NVFP4, (scaled(q=0.5, k=1.0, v=1.0),), apart(), says=("by a factor of 2", "qkv_proj takes one", "too large")),
+    Case("VAL007", "two modules, the worst first", NVFP4, (scaled(q=1.0, k=1.0, v=0.5), scaled(1, q=8.0, k=1.0, v=1.0)), apart("layers.1.self_attn.k_proj", 2), says=("by a factor of 8", "and 1 module more"), vllm="0.33.0"),
+    Case("VAL007", "a rounding", NVFP4, (scaled(q=1.0, k=1.001, v=1.0),), (UNMATCHED,)),
+    Case("VAL007", "one for all", NVFP4, (scaled(q=0.25, k=0.25, v=0.25),), (UNMATCHED,)),
+    Case("VAL007", "a scale that is none", NVFP4, (scaled(q=0.0, k=1.0, v=1.0),), (*wrong("VAL006", "layers.0.self_attn.q_proj.weight_scale_2"), UNMATCHED)),
+    Case("VAL007", "FP8 is quantized again", "quant.dflash.fp8.both", (table("layers.0.self_attn.q_proj.weight_scale", "F32", [0.5]),), (UNMATCHED,)),
 ]  # fmt: skip
 
 
