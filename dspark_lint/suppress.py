@@ -84,7 +84,7 @@ def concluded(checkpoint: CheckpointReport, selected: frozenset[str] | None) -> 
     """
     rules: set[str] = set()
     for result in checkpoint.results:
-        partly = {what.partition(",")[0] for what, _ in result.unchecked} | {rule for rule, _ in result.covers}
+        partly = {what.partition(" ")[0] for what, _ in result.unchecked} | {rule for rule, _ in result.covers}
         rules |= set(result.checked) - partly
     return rules if selected is None else rules & selected
 
