@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dspark_lint.assumed import notes_of
 from dspark_lint.binding import Binding
 from dspark_lint.finding import SEVERITIES, Finding, Result
 from dspark_lint.inventory import Inventory
@@ -90,7 +91,7 @@ def judge(
         findings=tuple(kept),
         checked=tuple(checked),
         unchecked=tuple(unchecked),
-        notes=_notes(binding),
+        notes=notes_of(binding) if binding else (),
         architecture=binding.route.architecture or (binding.route.resolved[0] if binding.route.resolved else None)
         if binding
         else None,
@@ -270,16 +271,3 @@ def _scope_notes(binding: Binding, contract: Contract) -> list[tuple[str, str]]:
     if binding.inventory is not None and binding.inventory.untold:
         notes.append(("tensors", f"no clause speaks of {binding.inventory.untold[0]}"))
     return notes
-
-
-def _notes(binding: Binding | None) -> tuple[str, ...]:
-    if binding is None:
-        return ()
-    notes = list(binding.notes)
-    if binding.method_inferred and binding.family:
-        notes.append(f"method {binding.method} inferred from the content (no --speculative-config)")
-    if not binding.get("target").get("known") and binding.family:
-        size = binding.get("target").get("vocab_size")
-        if isinstance(size, int):
-            notes.append(f"no --target: the target's vocabulary is taken to be the draft's vocab_size, {size}")
-    return tuple(notes)

@@ -63,7 +63,7 @@ def names_of(target: Target | None, contract: Mapping[str, Any], binding: Bindin
     """Return the ``target`` namespace: ``known`` and the target's values, or the draft's own word for them."""
     clause = contract.get("target", {})
     if target is None:
-        assumed: dict[str, Any] = {"known": False, "given": False}
+        assumed: dict[str, Any] = {"known": False, "given": False, "captures": clause.get("captures", {})}
         for key, text in clause.get("assume", {}).items():
             try:
                 assumed[key] = evaluate(text, binding)

@@ -3,9 +3,13 @@
 # ruff: noqa: ERA001 - a line of a table reads best whole; the remarks name the rules
 from __future__ import annotations
 
+import json
+
+from typing import TYPE_CHECKING
+
 import pytest
 
-from conformance.live.cases import Spec, add, drop, target
+from conformance.live.cases import Spec, add, drop, shape, target
 from rules.build import (
     DEPTH,
     HIDDEN,
@@ -17,11 +21,19 @@ from rules.build import (
     at,
     check,
     findings,
+    made,
     pruned,
     table,
     told,
     without,
+    write,
 )
+
+from dspark_lint import lint
+
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 DROPPED = Told("TEN005", "info", "advice", "confidence_head.proj.bias", 2)
@@ -86,6 +98,10 @@ CASES = [
     Case("TGT003", "flat", "native", (target(hidden_size=128),), refused("TGT003", "/hidden_size"), says=("64", "128")),
     Case("TGT003", "speculators", "speculators", (target(hidden_size=128),), refused("TGT003", f"/{LAYER}/hidden_size"), says=("64", "128")),
     Case("TGT003", "equal", "native", ()),
+    Case("TGT003", "by what the file says of its target", "native", (alone, at("target_hidden_size", 2 * HIDDEN), shape("fc.weight", HIDDEN, 6 * HIDDEN)), refused("TGT003", "/hidden_size"), says=("64", "128")),
+    Case("TGT003", "by what the file says of its target, own table", "native", (alone, at("target_hidden_size", 2 * HIDDEN), shape("fc.weight", HIDDEN, 6 * HIDDEN), add("embed_tokens.weight", ROWS, HIDDEN)), refused("TGT003", "/hidden_size"), says=("64", "128, or an lm_head.weight")),
+    Case("TGT003", "by what the file says of its target, own tables", "native", (alone, at("target_hidden_size", 2 * HIDDEN), shape("fc.weight", HIDDEN, 6 * HIDDEN), add("embed_tokens.weight", ROWS, HIDDEN), add("lm_head.weight", ROWS, HIDDEN))),
+    Case("TGT003", "a shared head, DFlash", "dflash", (target(hidden_size=2 * HIDDEN), at("target_hidden_size", 2 * HIDDEN), shape("fc.weight", HIDDEN, 6 * HIDDEN), add("embed_tokens.weight", ROWS, HIDDEN)), refused("TGT003", "/hidden_size"), vllm="0.25.0", says=("the target's head is shared",)),
     # TGT004: tap layers
     Case("TGT004", "deeper than the target", "native", (target(num_hidden_layers=5),), refused("TGT004", "/dflash_config/target_layer_ids"), says=("[2, 5, 7]", "target of 5 layers")),
     Case("TGT004", "deeper than the target, speculators", "speculators", (target(num_hidden_layers=5),), refused("TGT004", "/aux_hidden_state_layer_ids"), says=("[2, 5, 7]",)),
@@ -121,6 +137,8 @@ CASES = [
     Case("TGT009", "unknown class", "native", (target(architectures=["NoSuchForCausalLM"]),), refused("TGT009", ""), says=("NoSuchForCausalLM",)),
     Case("TGT009", "a class of its own release", "native", (target(architectures=["SeedOssForCausalLM"]),), refused("TGT009", ""), vllm="0.31.0", says=("SeedOssForCausalLM",)),
     Case("TGT009", "a class of a later release", "native", (target(architectures=["SeedOssForCausalLM"]),), vllm="0.32.0"),
+    Case("TGT009", "unknown class of the verifier", "speculators", (alone, at("speculators_config.verifier.architectures", ["NoSuchForCausalLM"])), refused("TGT009", "/speculators_config/verifier/architectures"), says=("NoSuchForCausalLM",)),
+    Case("TGT009", "the verifier's class", "speculators", (alone,)),
     # TGT010: layer names
     Case("TGT010", "a text-only target", "gemma4", (target(architectures=["Gemma4ForCausalLM"]), text_only), (*refused("TGT010", ""), *TABLES), says=("Gemma4ForCausalLM", "model.layers.N")),
     Case("TGT010", "its multimodal target", "gemma4", (), TABLES),
@@ -131,6 +149,41 @@ CASES = [
 def test_target(case: Case) -> None:
     """A draft that does not fit its target is one finding that names both sides."""
     check(case)
+
+
+ASSUMED = "no --target: the target's vocabulary is taken to be the draft's vocab_size, 256"
+NAMED = "the file names its target, and it is here: --target {place} checks the pair"
+
+
+@pytest.mark.parametrize(
+    ("base", "changes", "said"),
+    [
+        ("native", (), [f"{ASSUMED}, its depth to be num_target_layers, 8"]),
+        ("native", (without("num_target_layers"),), [ASSUMED]),
+        ("native", (at("target_hidden_size", HIDDEN),), [f"{ASSUMED}, its depth to be num_target_layers, 8, its hidden size to be target_hidden_size, 64"]),
+        ("speculators", (), [f'{ASSUMED}, its class to be the verifier\'s, ["Qwen3ForCausalLM"]']),
+        ("speculators", (at("speculators_config.verifier", {"name_or_path": "beside"}),), [ASSUMED, NAMED]),
+        ("speculators", (at("speculators_config.verifier", {"name_or_path": "@HERE@"}),), [ASSUMED, NAMED]),
+        ("speculators", (at("speculators_config.verifier", {"name_or_path": "Qwen/Qwen3-8B"}),), [ASSUMED]),
+        ("speculators", (at("speculators_config.verifier", {"name_or_path": "."}),), [ASSUMED]),
+        ("speculators", (at("speculators_config.verifier", {"name_or_path": "a\0b"}),), [ASSUMED]),
+        ("speculators", (at("speculators_config.verifier", {"name_or_path": 3}),), [ASSUMED]),
+    ],
+    ids=["depth", "nothing", "width", "class", "a path from the draft", "a path", "a repository", "itself", "no path", "no text"],
+)  # fmt: skip
+def test_what_is_assumed_is_said(base: str, changes: tuple[Change, ...], said: list[str], tmp_path: Path) -> None:
+    """Without --target it is said what the draft's file is believed, and a target that it names and that is there is offered."""
+    place = tmp_path / "draft" / "beside"
+    spec = made(base, *changes)
+    spec.target = {}
+    spec.text = json.dumps(spec.config).replace("@HERE@", str(place))
+    draft, _ = write(spec, tmp_path)
+    place.mkdir()
+    (place / "config.json").write_text(json.dumps(made(base).target), encoding="utf-8")
+
+    (result,) = lint(draft, vllm="==0.32.0", speculative_config=spec.serve).checkpoints[0].results
+
+    assert list(result.notes) == [note.format(place=place) for note in said]
 
 
 def test_without_a_target_the_draft_s_own_word_counts() -> None:
