@@ -7,9 +7,9 @@ import os
 
 from typing import TYPE_CHECKING
 
-from dspark_lint.binding import ordered
 from dspark_lint.contract.expr import evaluate
-from dspark_lint.rules.base import fill
+from dspark_lint.contract.order import ordered
+from dspark_lint.words import fill
 
 
 if TYPE_CHECKING:

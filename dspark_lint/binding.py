@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dspark_lint import runtime_config as rc
 from dspark_lint.contract.expr import UNKNOWN, evaluate, names_in
+from dspark_lint.contract.order import ordered
 from dspark_lint.errors import ContractError
 from dspark_lint.scope import as_integer, function_of, namespace_of
 
@@ -50,11 +51,6 @@ class Route(NamedTuple):
     architecture: str | None
     """The first resolved architecture that the registry knows."""
     family: str | None
-
-
-def ordered(clauses: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return clauses by their ``order``, then as they stand in the file."""
-    return sorted(((k, v) for k, v in clauses.items() if v), key=lambda kv: kv[1].get("order", 50))
 
 
 class Binding:

@@ -9,8 +9,9 @@ from dspark_lint.binding import Binding
 from dspark_lint.finding import SEVERITIES, Finding, Result
 from dspark_lint.inventory import Inventory
 from dspark_lint.rules import REGISTRY, Rule
-from dspark_lint.rules.base import Context, clause_findings, fill
+from dspark_lint.rules.base import Context, clause_findings
 from dspark_lint.selection import Selection, select
+from dspark_lint.words import fill
 
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def _run(ctx: Context) -> tuple[list[Finding], list[str], list[tuple[str, str]],
     cover = ""
     checked: list[str] = []
     unchecked: list[tuple[str, str]] = []
-    seen: set[tuple[str, str | None, str | None, str]] = set()
+    seen: dict[tuple[str, str | None, str | None, str], int] = {}
     covered: tuple[str, ...] = ()
     unfit = _unfit(ctx)
     for rule in REGISTRY.values():
@@ -131,13 +132,22 @@ def _run(ctx: Context) -> tuple[list[Finding], list[str], list[tuple[str, str]],
             continue
         for found in _all(ctx, rule):
             subject = (found.rule[:3], found.file, found.pointer or found.tensor, found.found or "")
-            if found.pointer and subject in seen:
-                continue
-            seen.add(subject)
-            findings.append(found)
+            if not found.pointer or subject not in seen:
+                seen[subject] = len(findings)
+                findings.append(found)
+            elif _graver(found, findings[seen[subject]]):
+                findings[seen[subject]] = found
             if rule.id in _COVERS and found.effect == "refused":
                 covered, cover = _COVERS[rule.id], rule.id
     return _quiet(findings), checked, unchecked, covers
+
+
+def _graver(one: Finding, other: Finding) -> bool:
+    """Whether `one` says more than `other` of the same fault: that it is refused, or that it is worse."""
+    return (one.effect == "refused", -SEVERITIES.index(one.severity)) > (
+        other.effect == "refused",
+        -SEVERITIES.index(other.severity),
+    )
 
 
 #: Rules that compare names and sizes, and need to know what each module keeps.
@@ -231,7 +241,9 @@ def _quiet(findings: list[Finding]) -> list[Finding]:
 
 
 def _joined(findings: list[Finding]) -> list[Finding]:
-    """Join what two rules say of one place: a missing key and where it stands instead, a NaN and what it does."""
+    """Join what is said of one place twice: a missing key and where it stands instead, a value that is refused anyway."""
+    stopped = {(f.rule, f.pointer) for f in findings if f.effect == "refused" and f.pointer}
+    findings = [f for f in findings if f.effect == "refused" or (f.rule, f.pointer) not in stopped]
     places = {(f.file, f.pointer) for f in findings if f.rule.startswith("KEY")}
     found = [f for f in findings if f.rule != "FIL002" or f.pointer is None or (f.file, f.pointer) not in places]
     if any(f.rule == "DRF002" for f in found):  # what the block was trained for is in doubt then

@@ -11,8 +11,8 @@ import re
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dspark_lint.binding import ordered
 from dspark_lint.contract.expr import UNKNOWN, evaluate, names_in
+from dspark_lint.contract.order import ordered
 
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import gc
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dspark_lint.binding import ordered
+from dspark_lint.contract.order import ordered
 
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dspark_lint import __version__
-from dspark_lint.cli import exits
+from dspark_lint.cli import completed, exits
 from dspark_lint.cli.output import Style, tell, wanted, write
 from dspark_lint.cli.settings import Settings, expanded, settle
 from dspark_lint.cli.settings import shown as shown_settings
@@ -43,12 +43,13 @@ def _speculative_config(_ctx: click.Context, _param: click.Parameter, value: str
 
 
 @click.command("check", options_metavar="[OPTIONS]")
-@click.argument("paths", metavar="[CKPT...]", nargs=-1)
+@click.argument("paths", metavar="[CKPT...]", nargs=-1, shell_complete=completed)
 @click.option(
     "--vllm",
     "vllm",
     metavar="SPEC",
     multiple=True,
+    shell_complete=completed,
     help="Releases: 0.32, 0.32.0, '>=0.28,<0.32', 0.27..0.33, all, latest, installed. [default: latest]",
 )
 @click.option(
@@ -59,9 +60,12 @@ def _speculative_config(_ctx: click.Context, _param: click.Parameter, value: str
     "contracts",
     metavar="FILE",
     multiple=True,
+    shell_complete=completed,
     help="A contract file of one's own, beside the shipped ones.",
 )
-@click.option("--target", metavar="PATH", help="The target model: its directory or config.json.")
+@click.option(
+    "--target", metavar="PATH", shell_complete=completed, help="The target model: its directory or config.json."
+)
 @click.option(
     "--speculative-config",
     "serve",
@@ -74,6 +78,7 @@ def _speculative_config(_ctx: click.Context, _param: click.Parameter, value: str
     "formats",
     metavar="F",
     multiple=True,
+    shell_complete=completed,
     help=f"auto, {', '.join(FORMATS)}; F=FILE writes that format to a file. [default: auto]",
 )
 @click.option(
@@ -81,12 +86,17 @@ def _speculative_config(_ctx: click.Context, _param: click.Parameter, value: str
     "outputs",
     metavar="[F=]FILE",
     multiple=True,
+    shell_complete=completed,
     help="Write to FILE instead of standard output; F=FILE writes that format besides.",
 )
 @click.option(
-    "--select", metavar="RULES", multiple=True, help="Only these rules: ids or prefixes, separated by commas."
+    "--select",
+    metavar="RULES",
+    multiple=True,
+    shell_complete=completed,
+    help="Only these rules: ids or prefixes, separated by commas.",
 )
-@click.option("--ignore", metavar="RULES", multiple=True, help="Not these rules.")
+@click.option("--ignore", metavar="RULES", multiple=True, shell_complete=completed, help="Not these rules.")
 @click.option(
     "--fail-on",
     type=click.Choice(["error", "warning", "never"]),
@@ -95,12 +105,21 @@ def _speculative_config(_ctx: click.Context, _param: click.Parameter, value: str
 @click.option(
     "--min-severity", type=click.Choice(list(SEVERITIES)), help="Show findings from this severity up. [default: info]"
 )
-@click.option("--config", metavar="FILE", help="The configuration; else dspark-lint.toml or pyproject.toml, upwards.")
+@click.option(
+    "--config",
+    metavar="FILE",
+    shell_complete=completed,
+    help="The configuration; else dspark-lint.toml or pyproject.toml, upwards.",
+)
 @click.option("--no-config", is_flag=True, help="Look for no configuration file.")
 @click.option("--show-config", is_flag=True, help="Show what is in force, and where each value comes from.")
-@click.option("--baseline", metavar="FILE", help="Findings in this file are known and not told.")
+@click.option(
+    "--baseline", metavar="FILE", shell_complete=completed, help="Findings in this file are known and not told."
+)
 @click.option("--no-baseline", is_flag=True, help="Tell known findings too.")
-@click.option("--write-baseline", metavar="FILE", help="Write the findings of this run as known.")
+@click.option(
+    "--write-baseline", metavar="FILE", shell_complete=completed, help="Write the findings of this run as known."
+)
 @click.option(
     "--allow-lfs-pointers/--no-allow-lfs-pointers",
     default=None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +13,9 @@ from dspark_lint import __version__
 from dspark_lint.cli.exits import TABLE, USAGE
 from dspark_lint.errors import DsparkLintError
 
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 #: Sub-commands by name: module and attribute, imported when used.
 COMMANDS: dict[str, tuple[str, str, str]] = {
@@ -53,6 +56,19 @@ class DefaultGroup(click.Group):
         if asked and (not args or (args[0] not in COMMANDS and args[0] not in own)):
             args = ["check", *args]
         return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete sub-commands, and what may stand in their place: a path, a flag of the check."""
+        from dspark_lint.cli.completion import files  # noqa: PLC0415 - only a shell asks
+
+        found = super().shell_complete(ctx, incomplete)
+        if not incomplete.startswith("-"):
+            return [*found, *files(incomplete)]
+        check = self.get_command(ctx, "check")
+        assert check is not None
+        named = {item.value for item in found}
+        more = check.shell_complete(click.Context(check, parent=ctx), incomplete)
+        return [*found, *(item for item in more if item.value not in named)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
         """List the commands without importing them."""

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dspark_lint.binding import ordered
 from dspark_lint.contract.expr import UNKNOWN, evaluate
-from dspark_lint.rules.base import fill, show
+from dspark_lint.contract.order import ordered
+from dspark_lint.words import fill, show
 
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ import difflib
 from typing import TYPE_CHECKING, Any
 
 from dspark_lint.contract.expr import evaluate
-from dspark_lint.rules.base import Context, Rule, as_json, config_file, fill, finding, in_contract
+from dspark_lint.rules.base import Context, Rule, config_file, finding, in_contract
 from dspark_lint.rules.serving import serve_flags, unread
+from dspark_lint.words import as_json, fill
 
 
 if TYPE_CHECKING:

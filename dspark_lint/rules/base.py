@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
-
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dspark_lint.contract.expr import UNKNOWN, evaluate, names_in
 from dspark_lint.finding import Effect, Finding, Severity
+from dspark_lint.words import fill
 
 
 if TYPE_CHECKING:
     from dspark_lint.binding import Binding, Key
     from dspark_lint.checkpoint import Checkpoint
-    from dspark_lint.contract.expr import Scope
     from dspark_lint.contract.model import Contract
     from dspark_lint.inventory import Inventory
     from dspark_lint.quant.statement import Statement
@@ -100,44 +98,6 @@ class Rule(NamedTuple):
     """A checkpoint that fires it, in words or as a snippet."""
     quiet: str = ""
     """The same, as it should be."""
-
-
-def as_json(value: Any, limit: int = 120) -> str:
-    """Return a value as it stands in the file, clipped: a string in quotes, so that "4" is told from 4."""
-    if isinstance(value, str):
-        text = json.dumps(value, ensure_ascii=False)
-        return text if len(text) <= limit else f'{text[: limit - 2]}…"'
-    return show(value, limit)
-
-
-def show(value: Any, limit: int = 120) -> str:
-    """Return a value as a word of a sentence, clipped: JSON, and a string without its quotes."""
-    if value is UNKNOWN:
-        return "(unknown)"
-    if isinstance(value, str):
-        text = value
-    else:
-        try:
-            text = json.dumps(value, ensure_ascii=False)
-        except (TypeError, ValueError, RecursionError):
-            text = repr(value)
-    return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
-def fill(template: str, binding: Scope) -> str:
-    """Fill ``{expression}`` places of a clause's sentence from the binding."""
-    out: list[str] = []
-    rest = template
-    while True:
-        before, brace, after = rest.partition("{")
-        out.append(before)
-        if not brace:
-            return "".join(out)
-        inner, closing, rest = after.partition("}")
-        if not closing:
-            return "".join([*out, brace, inner])
-        value = evaluate(inner, binding)
-        out.append(as_json(value) if inner.startswith("raw(") else show(value))
 
 
 _DEFAULT_SEVERITY: dict[str, Severity] = {"refused": "error", "silent": "error", "advice": "info"}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dspark_lint.rules.base import Context, as_json, finding
+from dspark_lint.rules.base import Context, finding
 from dspark_lint.scope import as_integer
+from dspark_lint.words import as_json
 
 
 if TYPE_CHECKING:

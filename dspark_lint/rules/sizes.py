@@ -7,8 +7,9 @@ import fnmatch
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dspark_lint.contract.expr import evaluate, names_in
-from dspark_lint.rules.base import Context, config_file, finding, key_place, plural, show, violated
+from dspark_lint.rules.base import Context, config_file, finding, key_place, plural, violated
 from dspark_lint.rules.naming import dims, file_of, layer_names
+from dspark_lint.words import show
 
 
 if TYPE_CHECKING:

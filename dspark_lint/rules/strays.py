@@ -8,10 +8,11 @@ import re
 from typing import TYPE_CHECKING
 
 from dspark_lint.contract.expr import UNKNOWN
-from dspark_lint.rules.base import Context, config_file, finding, key_place, show
+from dspark_lint.rules.base import Context, config_file, finding, key_place
 from dspark_lint.rules.explained import explained
 from dspark_lint.rules.naming import dims, file_of
 from dspark_lint.rules.sizes import among, told_by_checks
+from dspark_lint.words import show
 
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import re
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from dspark_lint.binding import ordered
+from dspark_lint.contract.order import ordered
 from dspark_lint.rules.base import Context, Rule, finding, plural
 
 
