@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
+import json
+import re
+
+from fnmatch import translate
+from functools import cache
+from importlib import resources
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dspark_lint.contract.load import shipped_releases
@@ -10,7 +15,7 @@ from dspark_lint.contract.model import load_contract
 
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from dspark_lint.contract.model import Contract
 
@@ -81,26 +86,61 @@ class Rests(NamedTuple):
     """Releases with a clause of the rule, oldest first."""
 
 
+def example_of(rule: str) -> Mapping[str, str]:
+    """Return the worked example of a rule: the ``difference`` that fires it, and the ``words`` of its finding.
+
+    scripts/docs.py writes them by running the tool.
+    """
+    return _examples()[rule]
+
+
+@cache
+def _examples() -> Mapping[str, Mapping[str, str]]:
+    file = resources.files("dspark_lint.rules") / "examples.json"
+    examples: Mapping[str, Mapping[str, str]] = json.loads(file.read_text("utf-8"))
+    return examples
+
+
 def rests_on(rule: str) -> Rests:
     """Return the cited lines of the newest release that has a clause of the rule, and all releases that have one."""
-    having: list[str] = []
-    lines: tuple[str, ...] = ()
-    for release in shipped_releases():
-        contract = load_contract(release)
-        cited = dict.fromkeys(
-            line
-            for where, clause in _clauses(contract)
-            if clause.get("rule") == rule
-            or ("rule" not in clause and any(fnmatchcase(where, glob) for glob in CLAUSES.get(rule, ())))
-            if (line := contract.cite(clause)) is not None
-        )
-        if cited:
-            having.append(release)
-            lines = tuple(cited)
-    return Rests(lines, tuple(having))
+    having = [(release, lines) for release in shipped_releases() if (lines := _cited(release).get(rule))]
+    return Rests(tuple(having[-1][1]) if having else (), tuple(release for release, _ in having))
 
 
-def _clauses(contract: Contract) -> Iterator[tuple[str, Mapping[str, Any]]]:
+@cache
+def _cited(release: str) -> Mapping[str, Iterable[str]]:
+    """Return the lines that the clauses of each rule cite, each once, in the order of the contract."""
+    contract = load_contract(release)
+    found: dict[str, dict[str, None]] = {}
+    for where, clause in _walked(contract):
+        line = contract.cite(clause)
+        if line is not None:
+            for rule in (clause["rule"],) if "rule" in clause else _rules_at(where):
+                found.setdefault(rule, {})[line] = None
+    return found
+
+
+@cache
+def _rules_at(where: str) -> tuple[str, ...]:
+    """Return the rules that judge by what stands in that place."""
+    return tuple(rule for rule, place in _places() if place.match(where))
+
+
+@cache
+def _places() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    return tuple((rule, re.compile("|".join(map(translate, globs)))) for rule, globs in CLAUSES.items())
+
+
+def by_file(lines: Iterable[str]) -> dict[str, list[int]]:
+    """Return the numbers of ``path:line`` by their path, in the order of the first of each file."""
+    numbers: dict[str, set[int]] = {}
+    for line in lines:
+        path, _, number = line.rpartition(":")
+        numbers.setdefault(path, set()).add(int(number))
+    return {path: sorted(of) for path, of in numbers.items()}
+
+
+def _walked(contract: Contract) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield every mapping of a resolved contract with its dotted place; families come resolved."""
     for section, value in contract.items():
         if section in ("audit", "lines", "sources", "changes", "config_classes", "model_types"):

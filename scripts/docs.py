@@ -1,11 +1,12 @@
 """Write what the docs say of the program from the program itself: scripts/docs.py [--check]
 
-The pages of docs/rules/, docs/silent-damage.md, and in README.md what stands between the markers ``<!-- begin NAME -->`` and ``<!-- end NAME -->``.
+The pages of docs/rules/, the examples that ``dspark-lint explain`` shows, docs/silent-damage.md, and in README.md what stands between the markers ``<!-- begin NAME -->`` and ``<!-- end NAME -->``.
 With --check nothing is written; the exit code is 1 when a file is not current.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 
@@ -18,6 +19,8 @@ import yaml
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
+from examples import example
+
 from dspark_lint import lint
 from dspark_lint.cli.check import check
 from dspark_lint.cli.exits import TABLE
@@ -25,12 +28,13 @@ from dspark_lint.contract.load import shipped_releases
 from dspark_lint.report import FORMATS, render
 from dspark_lint.report.base import RenderOptions
 from dspark_lint.report.merge import ranges
-from dspark_lint.ruledocs import rests_on
+from dspark_lint.ruledocs import by_file, rests_on
 from dspark_lint.rules import REGISTRY, Rule
 
 
-#: How many cited lines a page lists; all of them stand in the contracts.
-LINES = 12
+#: Where a release's source can be read, and the packages that contracts cite beside vLLM.
+SOURCE = "https://github.com/vllm-project/vllm/blob/v{release}/vllm"
+OTHERS = ("transformers/", "speculators/", "compressed_tensors/")
 FAMILIES = {
     "FIL": "files, headers, shards, index",
     "ARC": "architecture, dialect, method, how it is served",
@@ -55,13 +59,20 @@ FORMAT_USES = {
 }
 
 
+def linked(file: str, numbers: list[int], release: str) -> str:
+    """Return cited lines of a file as links into the source of that release; plain where it is of another package."""
+    if file.startswith(OTHERS):
+        return f"`{file}`: {', '.join(map(str, numbers))}"
+    link = f"{SOURCE.format(release=release)}/{file}"
+    return f"[`{file}`]({link}): {', '.join(f'[{number}]({link}#L{number})' for number in numbers)}"
+
+
 def page(rule: Rule) -> str:
     """Return the page of one rule."""
     rests = rests_on(rule.id)
     newest = rests.releases[-1]
-    lines = [f"- `{line}`" for line in rests.lines[:LINES]]
-    if len(rests.lines) > LINES:
-        lines.append(f"- and {len(rests.lines) - LINES} more: `dspark-lint contracts show {newest}`")
+    lines = [f"- {linked(file, numbers, newest)}" for file, numbers in by_file(rests.lines).items()]
+    shown = example(rule.id)
     return "\n".join(
         [
             f"# {rule.id}: {rule.title}",
@@ -72,13 +83,19 @@ def page(rule: Rule) -> str:
             "",
             rule.rationale,
             "",
-            "## Fires on",
+            "## Example",
             "",
-            rule.fires,
+            f"Fires on {rule.fires}; quiet on {rule.quiet}.",
             "",
-            "## Quiet on",
+            "From a draft that is quiet to one that fires it, two of those that the tests build:",
             "",
-            rule.quiet,
+            "```diff",
+            shown.difference,
+            "```",
+            "",
+            "```text",
+            shown.words,
+            "```",
             "",
             "## What to do",
             "",
@@ -86,12 +103,17 @@ def page(rule: Rule) -> str:
             "",
             "## What it rests on",
             "",
-            f"vLLM {ranges(rests.releases, shipped_releases())}. In {newest}:",
+            f"vLLM {ranges(rests.releases, shipped_releases())}. The lines of {newest}:",
             "",
             *lines,
             "",
         ]
     )
+
+
+def examples() -> str:
+    """Return the example of every rule as a program reads them."""
+    return json.dumps({rule: example(rule)._asdict() for rule in sorted(REGISTRY)}, indent=1, ensure_ascii=False) + "\n"
 
 
 def releases_of(spans: dict[str, str]) -> str:
@@ -209,13 +231,13 @@ def documents() -> dict[Path, str]:
         readme: filled(readme.read_text("utf-8")),
         pages / "README.md": index(),
         ROOT / "docs" / "silent-damage.md": silent_damage(),
+        ROOT / "dspark_lint" / "rules" / "examples.json": examples(),
         **{pages / f"{rule.id}.md": page(rule) for rule in REGISTRY.values()},
     }
 
 
-def stale() -> list[Path]:
+def stale(wanted: dict[Path, str]) -> list[Path]:
     """Return the files that are not current, and pages of rules that are no more."""
-    wanted = documents()
     there = set((ROOT / "docs" / "rules").glob("*.md"))
     return sorted(
         {f for f, text in wanted.items() if not f.is_file() or f.read_text("utf-8") != text} | (there - set(wanted))
@@ -224,17 +246,18 @@ def stale() -> list[Path]:
 
 def main() -> int:
     """Write or check."""
-    if sys.argv[1:] == ["--check"]:
-        for file in (files := stale()):
-            print(f"{file.relative_to(ROOT)} is not current: run scripts/docs.py")
-        return 1 if files else 0
-    if sys.argv[1:]:
+    if sys.argv[1:] not in ([], ["--check"]):
         print(__doc__)
         return 2
+    wanted = documents()
+    if sys.argv[1:]:
+        for file in (files := stale(wanted)):
+            print(f"{file.relative_to(ROOT)} is not current: run scripts/docs.py")
+        return 1 if files else 0
     (ROOT / "docs" / "rules").mkdir(parents=True, exist_ok=True)
-    for file, text in documents().items():
+    for file, text in wanted.items():
         file.write_text(text, "utf-8")
-    for file in stale():
+    for file in stale(wanted):
         file.unlink()
     return 0
 

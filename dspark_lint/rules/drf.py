@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dspark_lint.contract.expr import UNKNOWN, evaluate
-from dspark_lint.rules.base import Context, Rule, as_json, config_file, finding, in_contract, key_place
+from dspark_lint.rules.base import Context, Rule, config_file, finding, in_contract, key_place
+from dspark_lint.words import as_json
 
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ RULES = (
         "silent",
         in_contract,
         ("family",),
-        fires="sliding_window without use_sliding_window in a flat qwen3 file",
-        quiet="dflash_config.swa_window_size",
+        fires='"use_swa": true beside layer_types that name sliding layers',
+        quiet="layer_types alone",
     ),
 )

@@ -8,17 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from dspark_lint.contract.expr import UNKNOWN, evaluate
 from dspark_lint.rules.arc import tells_architectures
-from dspark_lint.rules.base import (
-    Context,
-    Rule,
-    as_json,
-    clause_findings,
-    config_file,
-    finding,
-    in_contract,
-    key_place,
-)
+from dspark_lint.rules.base import Context, Rule, clause_findings, config_file, finding, in_contract, key_place
 from dspark_lint.rules.flat import FlatView
+from dspark_lint.words import as_json
 
 
 if TYPE_CHECKING:
@@ -298,7 +290,7 @@ RULES = (
         "error",
         "refused",
         missing,
-        fires='a DSpark config.json without "markov_rank"',
+        fires='a DSpark config.json with "markov_rank" nowhere',
         quiet='"markov_rank": 256 at the top level',
     ),
     Rule(
@@ -320,8 +312,8 @@ RULES = (
         "error",
         "refused",
         out_of_range,
-        fires='"num_attention_heads": 32 with "num_key_value_heads": 6',
-        quiet='"num_key_value_heads": 8',
+        fires='"layer_types" of one entry for two layers',
+        quiet="an entry a layer",
     ),
     Rule(
         "KEY004",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dspark_lint.rules.base import Context, Rule, finding, plural, show
+from dspark_lint.rules.base import Context, Rule, finding, plural
 from dspark_lint.rules.qnt_entries import idle_entries, wide_entries
 from dspark_lint.rules.qnt_modules import (
     cache_scales,
@@ -14,6 +14,7 @@ from dspark_lint.rules.qnt_modules import (
     sizes,
     unserved,
 )
+from dspark_lint.words import show
 
 
 if TYPE_CHECKING:
@@ -125,8 +126,8 @@ RULES = (
         "refused",
         refused_statement,
         ("config",),
-        fires='"quant_algo": "W4A16_NVFP4" in a file of producer modelopt',
-        quiet='"quant_algo": "NVFP4"',
+        fires='"quant_algo": "FP9"',
+        quiet='"quant_algo": "FP8"',
     ),
     Rule(
         "QNT002",

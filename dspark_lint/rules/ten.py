@@ -8,12 +8,13 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from dspark_lint.contract.expr import evaluate
-from dspark_lint.rules.base import Context, Rule, config_file, finding, in_contract, plural, show
+from dspark_lint.rules.base import Context, Rule, config_file, finding, in_contract, plural
 from dspark_lint.rules.explained import explained, layer_shift, prefix_of
 from dspark_lint.rules.naming import dims, file_of, layer_names
 from dspark_lint.rules.renamed import Rename, renames, substitution
 from dspark_lint.rules.sizes import among, misshapen, told_by_checks
 from dspark_lint.rules.strays import dropped, unexpected
+from dspark_lint.words import show
 
 
 if TYPE_CHECKING:
@@ -330,8 +331,8 @@ RULES = (
         "advice",
         dropped,
         ("family", "weights"),
-        fires="confidence_head.proj.weight without enable_confidence_head",
-        quiet='"enable_confidence_head": true',
+        fires="a confidence head under vLLM 0.27, which serves none",
+        quiet="the same under vLLM 0.28",
     ),
     Rule(
         "TEN006",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dspark_lint.rules.base import Context, Rule, finding, in_contract, show
+from dspark_lint.rules.base import Context, Rule, finding, in_contract
+from dspark_lint.words import show
 
 
 if TYPE_CHECKING:
@@ -66,8 +67,8 @@ RULES = (
         "refused",
         in_contract,
         ("family",),
-        fires="hidden_size 2048 beside a target of 4096 without embed_tokens",
-        quiet="embed_tokens.weight of the draft's own",
+        fires="hidden_size 2048 beside a target of 4096",
+        quiet="equal sizes",
     ),
     Rule(
         "TGT004",

@@ -97,36 +97,6 @@ def test_commands_are_understood(command: str) -> None:
             pytest.fail(e.format_message())
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_scripts(shell: str) -> None:
-    """docs/completion.md names the variable that makes the command print a script for the shell."""
-    page = (ROOT / "docs" / "completion.md").read_text("utf-8")
-    assert f"_DSPARK_LINT_COMPLETE={shell}_source dspark-lint" in page
-
-    from click.shell_completion import get_completion_class
-
-    from dspark_lint.cli.main import cli
-
-    kind = get_completion_class(shell)
-    assert kind is not None
-    script = kind(cli, {}, "dspark-lint", "_DSPARK_LINT_COMPLETE")
-    script._check_version = lambda: None  # type: ignore[attr-defined] # asks the shell, which may not be installed
-    assert "dspark-lint" in script.source()
-
-
-def test_completion_completes() -> None:
-    """Flags and their values are completed."""
-    from click.shell_completion import ShellComplete
-
-    from dspark_lint.cli.main import cli
-
-    complete = ShellComplete(cli, {}, "dspark-lint", "_DSPARK_LINT_COMPLETE")
-
-    assert [c.value for c in complete.get_completions(["check"], "--form")] == ["--format"]
-    assert [c.value for c in complete.get_completions(["check", "--fail-on"], "")] == ["error", "warning", "never"]
-    assert "contracts" in [c.value for c in complete.get_completions([], "con")]
-
-
 def test_the_newest_release_is_the_readmes() -> None:
     """README and changelog speak of the releases that are there."""
     readme = (ROOT / "README.md").read_text("utf-8")
