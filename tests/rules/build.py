@@ -192,7 +192,12 @@ def gemma4() -> Spec:
 def embedded() -> Spec:
     """A target of FP8 with an unquantized MTP head in its checkpoint, which no family describes."""
     exclude = ["lm_head", "mtp*"]
-    config = {**LAYER_KEYS, "architectures": ["Qwen3_5ForCausalLM"], "model_type": "qwen3_5_text", "mtp_num_hidden_layers": 1}
+    config = {
+        **LAYER_KEYS,
+        "architectures": ["Qwen3_5ForCausalLM"],
+        "model_type": "qwen3_5_text",
+        "mtp_num_hidden_layers": 1,
+    }
     tensors = {
         "lm_head.weight": ("BF16", (ROWS, HIDDEN)),
         "model.embed_tokens.weight": ("BF16", (ROWS, HIDDEN)),
