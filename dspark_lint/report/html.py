@@ -144,7 +144,7 @@ def _finding(one: Merged, lines: Lines, order: list[str], options: RenderOptions
     file = found.file + (f":{place.line}" if place.line else "") if found.file else ""
     where = [f'<span class="where">{_code(part)}</span>' for part in (file, subject(found)) if part]
     if found.count > 1:
-        where.append(f'<span class="title">in {found.count} places</span>')
+        where.append(f'<span class="title">in {found.count} places ·</span>')
     scope = f'<span class="title">{_html(runtime_name(one.runtime))} {ranges(one.releases, order)}</span>'
     rule = f'<span class="rule">{_html(found.rule)}</span>'
     if info is not None:
@@ -152,7 +152,9 @@ def _finding(one: Merged, lines: Lines, order: list[str], options: RenderOptions
     out = [
         f'<details class="finding {found.severity}"{" open" if opened else ""}>',
         "<summary>",
-        " ".join((f'<span class="badge {found.severity}">{found.severity}</span>', rule, *where, scope)),
+        " ".join(
+            (f'<span class="badge {found.severity}">{found.severity} · {found.effect}</span>', rule, *where, scope)
+        ),
         "</summary>",
         f'<p class="message">{_said(found.message)}</p>',
     ]
@@ -226,4 +228,4 @@ def _unchecked(checkpoint: CheckpointReport) -> list[str]:
         f"<dt>{', '.join(_code(what) for what in whats)}</dt><dd>{_said(why)}</dd>" for why, whats in reasons.items()
     )
     number = len({what for whats in reasons.values() for what in whats})
-    return [f"<details><summary>{counted(number, 'check')} not made everywhere</summary><dl>{rows}</dl></details>"]
+    return [f"<details><summary>{counted(number, 'check')} not made</summary><dl>{rows}</dl></details>"]

@@ -96,9 +96,10 @@ def _svg(group: _Group, ident: str) -> str:
     shapes = [safe(clip(_shapes(cells), _SHAPES)) for _, cells in drawn]
     single = len(group.labels) == 1
     top = 24 if single else 38
-    width = left + columns * _STEP + 10 + round(_CHAR * max(map(len, shapes)))
-    height = top + len(drawn) * _STEP + 4
     title = group.labels[0] if single else f"{group.labels[0]} to {group.labels[-1]}"
+    # the title stands in bold
+    width = left + max(columns * _STEP + 10 + round(_CHAR * max(map(len, shapes))), round(1.1 * _CHAR * len(title)))
+    height = top + len(drawn) * _STEP + 4
     parts = [
         f'<svg role="img" aria-labelledby="t{ident}" width="{width}" height="{height}" viewBox="0 0 {width} {height}">',
         f'<title id="t{ident}">{_html(title)}: {_html(_words(group))}</title>',

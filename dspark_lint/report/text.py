@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 #: Where the sentences of a finding begin: behind the severity.
 _INDENT = " " * 11
+#: Where its place goes on that does not fit behind the rule, and the cells that it needs there.
+_PLACED = _INDENT + "  "
+_PLACE = 24
 #: Room for ``expected``, ``found``, ``fix``, ``source``, ``remedy`` and ``note``.
 _LABEL = 10
 #: Without -v so many reasons are named for what was not checked.
@@ -117,12 +120,20 @@ def _finding(one: Merged, places: Lines, options: RenderOptions, releases: str) 
     if found.count > 1:
         where += f"  (x{found.count})"
     if releases:
-        where += f"  [{runtime_name(one.runtime)} {releases}]"
-    lead = f"  {found.severity:<8} {safe(found.rule)}  "
-    first, *more = wrap(where, options.width, lead, " " * len(lead))
-    tag = styled(f"{found.severity:<8}", found.severity, color=options.color)
+        where += f"  [{releases}]"
+    lead = f"  {found.severity:<8} {safe(found.rule)}  {found.effect:<7}  "
+    narrow = options.width is not None and options.width < len(lead) + _PLACE
+    first, *more = (
+        (lead, *wrap(where, options.width, _PLACED, _PLACED)) if narrow else wrap(where, options.width, lead, _PLACED)
+    )
+    tag, effect = (
+        styled(text, found.severity, color=options.color) for text in (f"{found.severity:<8}", f"{found.effect:<7}")
+    )
     rest = styled(first[len(lead) :], "bold", color=options.color)
-    lines = [f"  {tag} {safe(found.rule)}  {rest}", *(styled(m, "bold", color=options.color) for m in more)]
+    lines = [
+        f"  {tag} {safe(found.rule)}  {effect}  {rest}".rstrip(),
+        *(styled(m, "bold", color=options.color) for m in more),
+    ]
     lines += wrap(sentence(found.message), options.width, _INDENT, _INDENT)
     if options.quiet:
         return lines

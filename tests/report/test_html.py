@@ -128,6 +128,31 @@ def test_page_shows_the_tensor(tmp_path: Path) -> None:
     ) in text
 
 
+def test_page_says_what_a_finding_means(tmp_path: Path) -> None:
+    """Beside its severity a finding says whether the release refuses, or serves badly without a word."""
+    text = render(REPORTS["few"](tmp_path), "html", options(tmp_path))
+
+    assert re.findall(r'<span class="badge \w+">(\w+ · \w+)</span>', text) == [
+        "error · refused",
+        "warning · silent",
+        "info · advice",
+    ]
+
+
+@pytest.mark.parametrize("layers", [1, 2, 12])
+def test_picture_has_room_for_its_words(layers: int) -> None:
+    """A picture is as wide as its title, its names and its shapes are."""
+    rows = tuple(InventoryRow(f"layer {i}", (Cell("q.weight", "ok", (4,), (4,)),)) for i in range(layers))
+    svg = picture.picture(Inventory(rows), "0")
+
+    (width,) = map(int, re.findall(r'<svg role="img" [^>]* width="(\d+)"', svg))
+    ends = [
+        int(x) + 7 * len(text)
+        for x, text in re.findall(r'<text x="(\d+)" y="\d+" class="(?:head|shape)">([^<]*)</text>', svg)
+    ]
+    assert width >= max(ends)
+
+
 def test_page_opens_the_first_findings(tmp_path: Path) -> None:
     """Of two thousand findings all are there and the first stand open."""
     text = render(REPORTS["many"](tmp_path), "html", options(tmp_path))

@@ -19,13 +19,14 @@ if TYPE_CHECKING:
 FEW = """\
 few  Qwen3DSparkModel  flat  64 tensors  vLLM 0.32.0
   note      method dspark inferred
-  error    TEN001  model.safetensors  layers.{i}.mlp.up_proj.weight  (x36)
+  error    TEN001  refused  model.safetensors  layers.{i}.mlp.up_proj.weight
+             (x36)
            layers.{i}.mlp.up_proj.weight is missing; vLLM 0.32.0 raises.
            expected  [12288, 4096]
            found     nothing
            source    vLLM 0.32.0 model_executor/models/qwen3_dspark.py:189
 
-  warning  KEY001  config.json:7:5  dflash_config.mask_token_id
+  warning  KEY001  silent   config.json:7:5  dflash_config.mask_token_id
            mask_token_id is missing at the top level; vLLM 0.32.0 takes the one
            of dflash_config.
            expected  mask_token_id: 7
@@ -33,7 +34,7 @@ few  Qwen3DSparkModel  flat  64 tensors  vLLM 0.32.0
            fix       write "mask_token_id": 7
            source    vLLM 0.32.0 v1/worker/gpu/spec_decode/utils.py:41
 
-  info     ARC003  model.layers.36
+  info     ARC003  advice   model.layers.36
            the method is inferred.
 
   unchecked 2 checks not made, -v lists them: needs --target
@@ -42,11 +43,11 @@ few  Qwen3DSparkModel  flat  64 tensors  vLLM 0.32.0
 """
 QUIET = """\
 few  Qwen3DSparkModel  flat  64 tensors  vLLM 0.32.0
-  error    TEN001  model.safetensors  layers.{i}.mlp.up_proj.weight  (x36)
+  error    TEN001  refused  model.safetensors  layers.{i}.mlp.up_proj.weight  (x36)
            layers.{i}.mlp.up_proj.weight is missing; vLLM 0.32.0 raises.
-  warning  KEY001  config.json:7:5  dflash_config.mask_token_id
+  warning  KEY001  silent   config.json:7:5  dflash_config.mask_token_id
            mask_token_id is missing at the top level; vLLM 0.32.0 takes the one of dflash_config.
-  info     ARC003  model.layers.36
+  info     ARC003  advice   model.layers.36
            the method is inferred.
 
 1 error, 1 warning, 1 info in 1 checkpoint
@@ -54,7 +55,7 @@ few  Qwen3DSparkModel  flat  64 tensors  vLLM 0.32.0
 EXPLAINED = """\
 one  Qwen3DSparkModel  flat  64 tensors  vLLM 0.32.0
   note      method dspark inferred
-  warning  KEY001  config.json:7:5  dflash_config.mask_token_id
+  warning  KEY001  silent   config.json:7:5  dflash_config.mask_token_id
            mask_token_id is missing at the top level; vLLM 0.32.0 takes the one of dflash_config.
            expected  mask_token_id: 7
            found     nothing
@@ -67,7 +68,7 @@ one  Qwen3DSparkModel  flat  64 tensors  vLLM 0.32.0
 """
 COLOURED = (
     "\x1b[1mone\x1b[0m  \x1b[2mQwen3DSparkModel  flat  64 tensors  vLLM 0.32.0\x1b[0m\n"
-    "  \x1b[33;1mwarning \x1b[0m KEY001  \x1b[1mconfig.json:7:5  dflash_config.mask_token_id\x1b[0m\n"
+    "  \x1b[33;1mwarning \x1b[0m KEY001  \x1b[33;1msilent \x1b[0m  \x1b[1mconfig.json:7:5  dflash_config.mask_token_id\x1b[0m\n"
     "           mask_token_id is missing at the top level; vLLM 0.32.0 takes the one of dflash_config.\n"
     "\n"
     "\x1b[33;1m1 warning in 1 checkpoint\x1b[0m\n"
@@ -80,15 +81,15 @@ b/blind   unchecked  unchecked  unchecked  unchecked  unchecked
 
 a/broken  Qwen3DSparkModel  flat  64 tensors  vLLM 0.25.0-0.32.0
   note      method dspark inferred
-  error    TEN001  model.safetensors  layers.{i}.mlp.up_proj.weight
-                   (x36)  [vLLM 0.25.0-0.32.0]
+  error    TEN001  refused  model.safetensors
+             layers.{i}.mlp.up_proj.weight  (x36)  [0.25.0-0.32.0]
            missing; vLLM 0.32.0 raises.
            expected  [12288, 4096]
            found     nothing
            source    vLLM 0.32.0 models/qwen3_dspark.py:104
 
-  warning  KEY001  config.json:7:5  dflash_config.mask_token_id  [vLLM
-                   0.25.0-0.25.1, 0.32.0]
+  warning  KEY001  silent   config.json:7:5  dflash_config.mask_token_id
+             [0.25.0-0.25.1, 0.32.0]
            mask_token_id is missing at the top level; vLLM 0.32.0 takes
            the one of dflash_config.
            expected  mask_token_id: 7
