@@ -257,16 +257,22 @@ def _joined(findings: list[Finding]) -> list[Finding]:
             or f.rule not in ("TGT001", "TGT005")
             or (f.effect == "refused" and f.pointer != unfit.pointer)
         ]
-    for i, told in enumerate(found):
-        if told.rule not in ("KEY004", "KEY005"):
-            continue
-        for missing in found:
-            wanted = (missing.pointer or "").lstrip("/").replace("/", ".")
-            if missing.rule == "KEY001" and (told.expected or "").partition(":")[0] == wanted:
-                message = f"{told.message[:-1]}. {missing.message[:1].upper()}{missing.message[1:]}"
-                found[i] = told._replace(severity=missing.severity, effect=missing.effect, message=message)
-                return [f for f in found if f is not missing]
+    for told in [f for f in found if f.rule in ("KEY004", "KEY005")]:
+        wanted = (told.expected or "").partition(":")[0]
+        there = [f for f in found if f.rule not in ("KEY004", "KEY005") and _dotted(f.pointer) == wanted]
+        joined = told
+        for f in there:
+            if f.rule == "KEY001" or _graver(f, joined):
+                first, _, rest = f.message.partition(" ")
+                first = first if "_" in first else first[:1].upper() + first[1:]  # a key is written as it is
+                message = f"{joined.message[:-1]}. {first} {rest}"
+                joined = joined._replace(severity=f.severity, effect=f.effect, message=message)
+        found = [joined if f is told else f for f in found if f not in there]
     return found
+
+
+def _dotted(pointer: str | None) -> str:
+    return (pointer or "").lstrip("/").replace("/", ".")
 
 
 _OF_CONTENT = ("ARC001", "ARC002", "KEY", "DRF", "TEN", "TGT", "QNT")

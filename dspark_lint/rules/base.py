@@ -39,6 +39,8 @@ class Context:
         self._inventory: Inventory | None = None
         self.accused: dict[str, str] | None = None
         """Keys that the sizes of tensors show to be wrong; filled when a rule asks."""
+        self.unread: dict[str, tuple[str, Any]] | None = None
+        """Keys of config.json that the family does not read, with place and value; filled when a rule asks."""
         self.renames: list[Rename] | None = None
         """Missing tensors that stand under another name; filled when a rule asks."""
         self.statement: Statement | None = None

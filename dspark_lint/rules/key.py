@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
-
 from typing import TYPE_CHECKING, Any
 
 from dspark_lint.contract.expr import UNKNOWN, evaluate
 from dspark_lint.rules.arc import tells_architectures
 from dspark_lint.rules.base import Context, Rule, clause_findings, config_file, finding, in_contract, key_place
 from dspark_lint.rules.flat import FlatView
+from dspark_lint.rules.spelling import fits, misspelt_as, wanted_names
 from dspark_lint.words import as_json
 
 
@@ -29,11 +28,6 @@ def places_of(config: Mapping[str, Any], name: str) -> list[tuple[str, Any]]:
     return found
 
 
-def _wanted(key: Key) -> list[str]:
-    """Return the last names of the places a key is looked up at."""
-    return [(s if isinstance(s, str) else s["path"]).rstrip("?+").rpartition(".")[2] for s in key.clause["lookup"]]
-
-
 def _elsewhere(ctx: Context, key: Key) -> tuple[str, Any] | None:
     """Return a place where the key stands although this release does not look there."""
     read = set()
@@ -41,31 +35,10 @@ def _elsewhere(ctx: Context, key: Key) -> tuple[str, Any] | None:
         val = ctx.binding.lookup((step if isinstance(step, str) else step["path"]).rstrip("?+"))
         if val is not None:
             read.add(val.pointer)
-    for name in dict.fromkeys([*_wanted(key), *key.clause.get("also_called", [])]):
+    for name in dict.fromkeys([*wanted_names(key), *key.clause.get("also_called", [])]):
         for pointer, value in places_of(ctx.binding.config, name):
             if pointer not in read and value is not None:
                 return pointer, value
-    return None
-
-
-def _misspelt(ctx: Context, key: Key) -> tuple[str, Any] | None:
-    """Return a key of the file that nobody reads and that is spelt almost like the wanted one."""
-    wanted = _wanted(key)
-    known = {n for other in ctx.binding.keys.values() for n in _wanted(other)}
-    config = ctx.binding.config
-    stray: dict[str, tuple[str, Any]] = {}
-    for outer, value in config.items():
-        stray.setdefault(outer, (f"/{outer}", value))
-        if isinstance(value, dict):
-            for inner, deep in value.items():
-                stray.setdefault(inner, (f"/{outer}/{inner}", deep))
-    for name in key.clause.get("alike", []):
-        if name in stray:
-            return stray[name]
-    for name in wanted:
-        close = [c for c in difflib.get_close_matches(name, stray, n=3, cutoff=0.85) if c not in known and c != name]
-        if close:
-            return stray[close[0]]
     return None
 
 
@@ -116,7 +89,7 @@ def missing(ctx: Context) -> Iterator[Finding]:
                 fix=f'add "{trouble.key}" to {config_file(ctx)}',
             )
     for key in _broken(ctx, "absent"):
-        if _elsewhere(ctx, key) or _misspelt(ctx, key):
+        if _elsewhere(ctx, key) or misspelt_as(ctx, key):
             continue
         suggestion = _suggestion(ctx, key)
         name = key_place(key)
@@ -243,12 +216,12 @@ def misspelt(ctx: Context) -> Iterator[Finding]:
         if (
             key.origin not in ("absent", "default")
             or key.trouble in ("null", "mistyped")
-            or (key.trouble == "" and not key.clause.get("alike"))
+            or (key.trouble == "" and key.value is UNKNOWN)
         ):
             continue
         if _elsewhere(ctx, key):
             continue
-        place = _misspelt(ctx, key)
+        place = misspelt_as(ctx, key)
         if place is None:
             continue
         pointer, value = place
@@ -257,7 +230,7 @@ def misspelt(ctx: Context) -> Iterator[Finding]:
             clause = {**key.clause, **key.clause.get("absent", {}), "source": key.clause.get("source")}
             outcome = _says(key.clause, "absent")
         else:
-            if value == key.value:
+            if value == key.value or not fits(key, value):
                 continue
             clause = {**key.clause, "effect": "silent", "severity": "warning"}
             outcome = f"it takes {as_json(key.value)} instead"
