@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+
+if TYPE_CHECKING:
+    from dspark_lint.api import lint
+
+__all__ = ["__version__", "lint"]
 
 __version__ = "0.1.0"
 

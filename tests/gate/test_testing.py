@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -78,12 +79,49 @@ def test_what_nobody_can_judge_fails() -> None:
             check(draft, vllm="0.32", speculative_config={"method": "eagle3", "num_speculative_tokens": 3})
 
 
+REQUIRED = [
+    (
+        {"require": ["TGT"]},
+        [
+            "not checked under vLLM 0.31.0, 0.32.0: TGT001, TGT003, TGT004, TGT006, TGT007, TGT008, TGT009 (needs --target)"
+        ],
+    ),
+    (
+        {"require": ["TGT", "VAL"], "target": DEMO / "target"},
+        ["not checked under vLLM 0.31.0, 0.32.0: VAL003, VAL004, VAL005, VAL006 (needs --deep)"],
+    ),
+    ({"require": ["TGT", "VAL"], "target": DEMO / "target", "deep": True}, []),
+    ({"require": "ten"}, []),
+]
+
+
+@pytest.mark.parametrize(("arguments", "gaps"), REQUIRED)
+def test_what_must_be_checked(arguments: dict[str, Any], gaps: list[str]) -> None:
+    """A rule of `require` that was not checked to the end fails, and the reason is said once for all releases."""
+    if not gaps:
+        check(DEMO / "converted", vllm="0.31..0.32", **arguments)
+        return
+    with pytest.raises(AssertionError) as failure:
+        check(DEMO / "converted", vllm="0.31..0.32", **arguments)
+
+    told = str(failure.value).splitlines()
+    assert told[: len(gaps)] == [f"{DEMO / 'converted'}: {gap}" for gap in gaps]
+    assert told[len(gaps)].split() == ["0.31.0", "0.32.0"]  # the report
+
+
+def test_what_an_accepted_finding_kept_quiet_was_not_checked() -> None:
+    """A native layout hides what its tensors are: accepting it does not make them checked."""
+    with pytest.raises(AssertionError, match=r"not checked under vLLM 0\.32\.0: .*TEN001.*ARC003 stands before it"):
+        check(DEMO / "exported", vllm="0.32", allow=["ARC003"], require=["TEN"])
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"vllm": "9.9"}, "9.9"),
         ({"allow": ["NO"]}, "allow='NO': no rule begins so"),
         ({"allow": [""]}, "allow='': no rule begins so"),
+        ({"require": ["TENN"]}, "require='TENN': no rule begins so"),
         ({"fail_on": "fatal"}, "fail_on='fatal'"),
         ({"target": "nothing"}, "nothing"),
     ],
