@@ -23,20 +23,23 @@ _CONFIG_LIMIT = 1 << 20
 def split(argv: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the options of the check with their values, and the file names.
 
-    An unknown option is kept among the options: the check reports it.
+    A file whose name begins with a dash is a file, since pre-commit writes nothing between options and files; an unknown
+    option is kept among the options: the check reports it.
     """
     from click import Option  # noqa: PLC0415 - not needed to map files
 
     from dspark_lint.cli.check import check  # noqa: PLC0415 - as above
 
-    valued = {name for p in check.params if isinstance(p, Option) and not p.is_flag and not p.count for name in p.opts}
+    known = [p for p in check.params if isinstance(p, Option)]
+    names = {name for p in known for name in (*p.opts, *p.secondary_opts)}
+    valued = {name for p in known if not p.is_flag and not p.count for name in p.opts}
     options: list[str] = []
     files: list[str] = []
     rest = iter(argv)
     for word in rest:
         if word == "--":
             files += rest
-        elif word.startswith("-") and word != "-":
+        elif word.startswith("-") and (word.partition("=")[0] in names or not os.path.lexists(word)):
             options.append(word)
             if word in valued:
                 options += [value for value in (next(rest, None),) if value is not None]

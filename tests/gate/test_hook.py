@@ -78,17 +78,27 @@ def test_split(argv: list[str], options: list[str], files: list[str]) -> None:
     assert hook.split(argv) == (options, files)
 
 
+def test_split_a_name_with_a_dash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What begins with a dash is a file where such a file is, unless an option is called so."""
+    (tmp_path / "-a").mkdir()
+    (tmp_path / "-a" / "config.json").touch()
+    (tmp_path / "-q").touch()
+    monkeypatch.chdir(tmp_path)
+
+    assert hook.split(["-q", "-a/config.json", "-b/config.json"]) == (["-q", "-b/config.json"], ["-a/config.json"])
+
+
 def test_definitions_select_what_is_read() -> None:
     """The pattern of the definition file takes the files that a release reads, and no others."""
     definitions = {d["id"]: d for d in yaml.safe_load(DEFINITIONS.read_text(encoding="utf-8"))}
     pattern = re.compile(definitions["dspark-lint"]["files"])
     names = [
         "config.json", "a/config.json", "a/hf_quant_config.json", "a/model.safetensors", "a/model-00001-of-00002.safetensors",
-        "a/model.safetensors.index.json", "a/consolidated.safetensors.index.json", "a/mask_embedding.pt",
-        "a/myconfig.json", "a/tokenizer.json", "a/config.json.bak", "a/.safetensors", "a/model.safetensors.md", "README.md",
+        "a/model.safetensors.index.json", "a/consolidated.safetensors.index.json", "a/mask_embedding.pt", "a/pytorch_model.bin",
+        "a/myconfig.json", "a/tokenizer.json", "a/config.json.bak", "a/.safetensors", "a/model.safetensors.md", "README.md", "a/bin",
     ]  # fmt: skip
 
-    assert [name for name in names if pattern.search(name)] == names[:8]
+    assert [name for name in names if pattern.search(name)] == names[:9]
     assert {id_: d["entry"] for id_, d in definitions.items()} == {
         "dspark-lint": "dspark-lint-hook",
         "dspark-lint-all": "dspark-lint check",
@@ -124,7 +134,7 @@ class Repository:
         revision = git(source, "rev-parse", "HEAD")
         hooks = [
             {"id": "dspark-lint", "args": ["--vllm", "0.32", "--format", f"json={self.report}", "--format", "concise"], "verbose": True},
-            {"id": "dspark-lint-all", "args": ["--vllm", "0.32", "drafts", "--format", f"json={self.report}"], "stages": ["manual"]},
+            {"id": "dspark-lint-all", "args": ["--vllm", "0.32", "--format", f"json={self.report}"], "stages": ["manual"]},
         ]  # fmt: skip
         self.write(
             ".pre-commit-config.yaml", json.dumps({"repos": [{"repo": str(source), "rev": revision, "hooks": hooks}]})
@@ -145,7 +155,7 @@ class Repository:
         self.report.unlink(missing_ok=True)
         done = subprocess.run(
             [sys.executable, "-m", "pre_commit", "run", "--color", "never", *arguments],
-            cwd=self.path, env=os.environ | {"PRE_COMMIT_HOME": str(self.home)}, capture_output=True, text=True, check=False,
+            cwd=self.path, env=outside() | {"PRE_COMMIT_HOME": str(self.home)}, capture_output=True, text=True, check=False,
         )  # fmt: skip
         return done.returncode, done.stdout + done.stderr
 
@@ -157,10 +167,14 @@ class Repository:
         return {c["path"]: [f["rule"] for r in c["results"] for f in r["findings"]] for c in report["checkpoints"]}
 
 
+def outside() -> dict[str, str]:
+    """Return the environment as it is where no git hook runs these tests."""
+    return {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
+
+
 def git(where: Path, *arguments: str) -> str:
     """Run git without the user's own configuration."""
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
-    environment |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    environment = outside() | {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
     identity = ["-c", "user.name=tests", "-c", "user.email=tests@example.invalid", "-c", "init.defaultBranch=main"]
     done = subprocess.run(
         ["git", *identity, *arguments], cwd=where, env=environment, capture_output=True, text=True, check=True
@@ -254,8 +268,18 @@ def test_pre_commit_names_lfs_pointers(staged: Repository) -> None:
 
 
 def test_pre_commit_checks_all(staged: Repository) -> None:
-    """The second hook takes directories, whatever has changed."""
+    """The second hook takes the paths of the configuration, whatever has changed."""
+    staged.write("dspark-lint.toml", 'paths = ["drafts/*"]\n')
     code, output = staged.pre_commit("dspark-lint-all", "--hook-stage", "manual")
 
     assert code == 0, output
     assert staged.told() == {"drafts/a": [], "drafts/b": [], "drafts/c": []}
+
+
+def test_pre_commit_has_nothing_to_check(staged: Repository) -> None:
+    """Without a configuration the second hook fails, and not with the code of a finding."""
+    code, output = staged.pre_commit("dspark-lint-all", "--hook-stage", "manual")
+
+    assert code == 1, output
+    assert re.findall(r"- exit code: (\d+)", output) == ["2"]
+    assert staged.told() == {}
