@@ -62,6 +62,14 @@ def test_the_files_keep_to_their_schemas(tmp_path: Path) -> None:
         assert (done.returncode, done.stdout) == (0, "")
 
 
+def test_the_outputs_are_those_of_the_step() -> None:
+    """Each output of the action is the output of that name of the step that checks."""
+    step = ACTION["runs"]["steps"][-1]["id"]
+    given = {name: clause["value"] for name, clause in ACTION["outputs"].items()}
+
+    assert given == {name: f"${{{{ steps.{step}.outputs.{name} }}}}" for name in ("sarif", "exit-code")}
+
+
 @pytest.mark.installs
 def test_actionlint(tmp_path: Path) -> None:
     """The workflow and the example are clean to actionlint, which knows expressions, contexts and the action's inputs."""

@@ -79,7 +79,9 @@ def export(place: Path, **settings: Any) -> Path:
 
 def test_an_export_is_served(place: Path, assert_loadable: Callable[..., Report]) -> None:
     """What the exporter writes, every release with speculators DSpark serves as it was trained."""
-    report = assert_loadable(export(place), vllm=RELEASES, target=place / "target")
+    report = assert_loadable(
+        export(place), vllm=RELEASES, target=place / "target", require=["TEN", "TGT", "VAL"], deep=True
+    )
 
     assert {r.verdict for r in report.checkpoints[0].results} == {"ok"}
 
