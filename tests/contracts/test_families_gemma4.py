@@ -235,3 +235,26 @@ def test_layers_to_tap(changes: list[Change], expected: list[Found]) -> None:
 def test_the_message_names_what_the_class_made_of_the_layers() -> None:
     """The finding of a defaulted layer_types says which layers came out of it."""
     assert 'layer_types counts as ["sliding_attention", "full_attention"]' in messages(BASE, without("layer_types"))
+
+
+@pytest.mark.parametrize(
+    ("release", "expected"),
+    [
+        ("0.28.0", [("ARC008", "refused", "")]),
+        ("0.30.0", [("ARC008", "refused", "")]),
+        ("0.31.0", []),
+    ],
+)
+def test_adaptive_verification(release: str, expected: list[Found]) -> None:
+    """The speculator asks the model for a confidence head, which its class has from 0.31 on."""
+    changes = serve(num_speculative_tokens=4, enable_adaptive_verification=True)
+
+    assert told(BASE, changes, vllm=release, quiet=("TGT001", "TEN005")) == expected
+
+
+@pytest.mark.parametrize("place", ["dflash_config", "dspark_config"])
+def test_flags_of_a_head_that_no_release_before_0_31_serves(place: str) -> None:
+    """What another tool says of the head is no contradiction where the head is dropped in any case."""
+    flags = keys(**{place: {"use_confidence_head": True, "enable_confidence_head": True}})
+
+    assert told(BASE, flags, vllm="0.29.0", quiet=("TGT001", "TEN005")) == []

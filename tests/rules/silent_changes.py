@@ -17,6 +17,7 @@ from rules.build import (
     KV,
     LAYER,
     LAYERS,
+    MLP,
     RANK,
     ROWS,
     Change,
@@ -97,6 +98,53 @@ def deepseek() -> Spec:
     return Spec(config, kinds, {}, {}, {"method": "dspark", "num_speculative_tokens": BLOCK}, {})
 
 
+def k3() -> Spec:
+    """A flat MLA DSpark draft for Kimi-K3, as TorchSpec writes it; the target's depth stands in a key of its own."""
+    lora, latent, plain, turned, value = 16, 24, 8, 8, 8
+    config = {
+        **{k: v for k, v in BASES["native"]().config.items() if k not in ("head_dim", "layer_types", "dflash_config")},
+        "architectures": ["K3DSparkModel"],
+        "model_type": "k3_dspark",
+        "num_key_value_heads": HEADS,
+        "q_lora_rank": lora,
+        "kv_lora_rank": latent,
+        "qk_nope_head_dim": plain,
+        "qk_rope_head_dim": turned,
+        "v_head_dim": value,
+        "num_target_layers": 3,
+        "target_num_hidden_layers": DEPTH,
+        "target_hidden_size": HIDDEN,
+        "draft_vocab_size": ROWS,
+        "_torchspec_version": "0.1.0",
+    }
+    layer: dict[str, tuple[int, ...]] = {
+        "input_layernorm.weight": (HIDDEN,),
+        "post_attention_layernorm.weight": (HIDDEN,),
+        "self_attn.q_a_proj.weight": (lora, HIDDEN),
+        "self_attn.q_a_layernorm.weight": (lora,),
+        "self_attn.q_b_proj.weight": (HEADS * (plain + turned), lora),
+        "self_attn.kv_a_proj_with_mqa.weight": (latent + turned, HIDDEN),
+        "self_attn.kv_a_layernorm.weight": (latent,),
+        "self_attn.kv_b_proj.weight": (HEADS * (plain + value), latent),
+        "self_attn.o_proj.weight": (HIDDEN, HEADS * value),
+        "mlp.gate_proj.weight": (MLP, HIDDEN),
+        "mlp.up_proj.weight": (MLP, HIDDEN),
+        "mlp.down_proj.weight": (HIDDEN, MLP),
+    }
+    tensors: dict[str, tuple[int, ...]] = {
+        "context_proj.weight": (HIDDEN, 3 * HIDDEN),
+        "context_norm.weight": (HIDDEN,),
+        "final_norm.weight": (HIDDEN,),
+        "markov_head.markov_w1.weight": (ROWS, RANK),
+        "markov_head.markov_w2.weight": (ROWS, RANK),
+        "confidence_head.proj.weight": (1, HIDDEN + RANK),
+        "confidence_head.proj.bias": (1,),
+        **{f"layers.{i}.{name}": dims for i in range(LAYERS) for name, dims in layer.items()},
+    }
+    kinds = {name: ("BF16", dims) for name, dims in tensors.items()}
+    return Spec(config, kinds, {}, {}, {"method": "dspark", "num_speculative_tokens": BLOCK}, {})
+
+
 def speculators_dflash() -> Spec:
     """A DFlash draft as speculators writes it, without tables of its own."""
     spec = BASES["speculators"]()
@@ -144,7 +192,12 @@ def speculators_dflash2() -> Spec:
     return spec
 
 
-MADE = {"deepseek": deepseek, "speculators_dflash": speculators_dflash, "speculators_dflash2": speculators_dflash2}
+MADE = {
+    "deepseek": deepseek,
+    "k3": k3,
+    "speculators_dflash": speculators_dflash,
+    "speculators_dflash2": speculators_dflash2,
+}
 
 
 def spec(base: str, changes: tuple[Change, ...]) -> Spec:

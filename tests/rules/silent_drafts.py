@@ -242,10 +242,14 @@ DRAFTS: dict[str, tuple[Draft, ...]] = {
         Draft("native", (), (HEADLESS,)),
         Draft("gemma4", (), (drop("confidence*"), at("enable_confidence_head", False))),
         Draft("deepseek", (), (drop("*confidence*"),)),
+        Draft("k3", (), (drop("confidence*"), at("enable_confidence_head", False))),
     ),
-    "S72": (Draft("native", (drop("confidence*"),)),),
-    "S73": (Draft("native", (HEADLESS, ADAPTIVE), (ADAPTIVE,)),),
-    "S74": (Draft("native", (drop("confidence_head.proj.bias"),)),),
+    "S72": (Draft("native", (drop("confidence*"),)), Draft("k3", (drop("confidence*"),))),
+    "S73": (Draft("native", (HEADLESS, ADAPTIVE), (ADAPTIVE,)), Draft("k3", (ADAPTIVE,))),
+    "S74": (
+        Draft("native", (drop("confidence_head.proj.bias"),)),
+        Draft("k3", (drop("confidence_head.proj.bias"),)),
+    ),
     "S75": (
         Draft("native", (at("confidence_head_with_markov", False),)),
         Draft("native", (moved("confidence_head_with_markov", "dflash_config.confidence_head_with_markov"),)),
