@@ -1,8 +1,9 @@
 """What is known of one tensor while its data goes by.
 
 Of a float, NaN and infinity have the greatest magnitudes. So two maxima, of a stretch taken as signed and as
-unsigned integers, decide at the speed of memory that there are none (and whether all is zero). The standard library
-has no such reduction; but it finds bytes quickly, and the highest byte of a number that is not finite has few values.
+unsigned integers, decide at the speed of memory that there are none (and whether all is zero); where every number is
+below 2, as in most weights, the union of all bits shows it in one. The standard library has no such reduction; but it
+finds bytes quickly, and the highest byte of a number that is not finite has few values.
 Where the quick test does not clear a stretch, `classify` counts exactly. Both ways give the same results.
 """
 
@@ -122,6 +123,8 @@ class Tally:
         self.look_range = "minmax" in want and ordered
         self.look_bad = self.float is not None and ("nonfinite" in want or self.look_sign)
         self.maybe_zero = "zero" in want
+        self.small = True
+        """Whether no number so far is 2 or more, as far as anybody looked."""
         self.look_on = self.look_bad or self.look_sign or self.look_range or self.rows is not None
 
         self.nan = self.inf = self.zero = self.negative = 0
@@ -160,9 +163,16 @@ class Tally:
         return not (self.maybe_zero or self.look_on)
 
     def _maxima(self, piece: Stretch, kind: Float) -> None:
-        signed = self._array(piece, self.form.letter.lower())
         unsigned = self._array(piece, self.form.letter)
         sign = kind.sign
+        if self.small and not self.look_sign and not self.look_range:
+            # Few weights reach 2. Below, the highest bit of every exponent is 0, and one look is enough.
+            union = int(self.library.bitwise_or.reduce(unsigned)) & ~sign
+            self.maybe_zero = self.maybe_zero and not union
+            self.small = not union & sign >> 1
+            if self.small:
+                return
+        signed = self._array(piece, self.form.letter.lower())
         top, most = int(self.library.maximum.reduce(signed)), int(self.library.maximum.reduce(unsigned))
         finite = top < kind.limit and most < sign | kind.limit
         if top > 0 or most > sign:
