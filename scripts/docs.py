@@ -202,15 +202,32 @@ def help_text() -> str:
     return f"```\n{check.get_help(context)}\n```"
 
 
-def sample() -> str:
-    """Return what the tool prints of the demonstration checkpoint, wrapped as in a terminal of 100 columns."""
-    report = lint(ROOT / "fixtures" / "demo" / "exported", vllm="0.32")
-    checkpoint = report.checkpoints[0]._replace(path="fixtures/demo/exported")
-    text = render(report._replace(checkpoints=(checkpoint,)), "text", RenderOptions(width=100))
+def printed(checkpoint: str, **flags: str) -> str:
+    """Return what the tool prints of a demonstration checkpoint, wrapped as in a terminal of 100 columns."""
+    report = lint(ROOT / checkpoint, **flags)
+    only = report.checkpoints[0]._replace(path=checkpoint)
+    text = render(report._replace(checkpoints=(only,)), "text", RenderOptions(width=100))
     return "".join(f"    {line}".rstrip() + "\n" for line in text.splitlines())
 
 
-BLOCKS = {"sample": sample, "rules": rule_table, "exit codes": exit_table, "formats": format_table, "help": help_text}
+def sample() -> str:
+    """Return the report of the demonstration checkpoint as it was exported."""
+    return printed("fixtures/demo/exported", vllm="0.32")
+
+
+def matrix() -> str:
+    """Return the report of the converted one under several releases."""
+    return printed("fixtures/demo/converted", vllm="0.24..0.27", target=str(ROOT / "fixtures" / "demo" / "target"))
+
+
+BLOCKS = {
+    "sample": sample,
+    "matrix": matrix,
+    "rules": rule_table,
+    "exit codes": exit_table,
+    "formats": format_table,
+    "help": help_text,
+}
 
 
 def filled(text: str) -> str:

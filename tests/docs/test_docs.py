@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 
 from dspark_lint.contract.load import shipped_releases
 from dspark_lint.contract.model import load_contract
-from dspark_lint.ruledocs import CLAUSES, rests_on
+from dspark_lint.ruledocs import CLAUSES, by_file, example_of, rests_on
 from dspark_lint.rules import REGISTRY
 
 
@@ -40,6 +41,74 @@ def test_a_rule_is_whole(rule: str) -> None:
     assert rests.releases
     assert rests.releases[-1] in shipped_releases()
     assert all(re.fullmatch(r"[\w/]+\.py:\d+", line) for line in rests.lines), rests.lines
+
+
+@pytest.mark.parametrize("rule", list(REGISTRY))
+def test_an_example_is_of_its_rule(rule: str) -> None:
+    """What is shown differs in something, and tells a finding of this rule with the line it rests on."""
+    example = example_of(rule)
+    first, *rest = example["words"].splitlines()
+
+    signs = {line[0] for line in example["difference"].splitlines()}
+    assert signs & {"-", "+"}
+    assert signs <= {"-", "+", " "}
+    assert re.fullmatch(rf"(error|warning|info)  {rule}(  .+)?", first)
+    assert re.fullmatch(r"  source  vLLM \d+\.\d+\.\d+ [\w/]+\.py:\d+", rest[-1])
+
+
+def test_an_example_has_to_fire() -> None:
+    """A page cannot be written for a rule that no draft fires, nor by a line of a table that is not there."""
+    code = (
+        "import examples\n"
+        "for rule, best in (('NOT001', None), ('TEN001', 'no such line')):\n"
+        "    examples.BEST[rule] = best\n"
+        "    try: examples.example(rule)\n"
+        "    except LookupError as e: print(e)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT / "scripts", capture_output=True, text=True, check=True
+    )
+
+    assert [line.partition(":")[0] for line in done.stdout.splitlines()] == ["NOT001", "TEN001"]
+
+
+def test_explain_prints_what_the_page_has(capsys: pytest.CaptureFixture[str]) -> None:
+    """The terminal shows the words of the page: reasons, the example, the lines, the releases."""
+    from dspark_lint.cli.main import run
+
+    assert run(["explain", "ten004"]) == 0
+    printed = capsys.readouterr().out
+    told, example, rests = REGISTRY["TEN004"], example_of("TEN004"), rests_on("TEN004")
+    words = " ".join(printed.split())
+    for part in (told.title, told.rationale, told.remedy, told.fires, told.quiet, *example.values()):
+        assert " ".join(part.split()) in words
+    cited = by_file(rests.lines)
+    assert [file for file in cited if f"{file}:{cited[file][0]}" not in words] == []
+    assert printed.endswith("Releases\n  0.24.0-0.33.0\n")
+
+
+def test_rules_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    """``rules --format json`` has every rule with all that its page has."""
+    from dspark_lint.cli.main import run
+
+    assert run(["rules", "--format", "json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["id"] for row in rows] == list(REGISTRY)
+    for row in rows:
+        told, rests = REGISTRY[row["id"]], rests_on(row["id"])
+        assert row == {
+            "id": told.id,
+            "title": told.title,
+            "severity": told.severity,
+            "effect": told.effect,
+            "rationale": told.rationale,
+            "remedy": told.remedy,
+            "fires": told.fires,
+            "quiet": told.quiet,
+            "example": dict(example_of(told.id)),
+            "releases": list(rests.releases),
+            "source": list(rests.lines),
+        }
 
 
 def test_the_places_of_clauses_are_of_rules() -> None:
@@ -103,4 +172,5 @@ def test_the_newest_release_is_the_readmes() -> None:
     first, last = shipped_releases()[0], shipped_releases()[-1]
 
     assert f"from {first} to {last}" in readme
+    assert f"{len(REGISTRY)} rules" in (ROOT / "CHANGELOG.md").read_text("utf-8")
     assert load_contract(last).release == last
